@@ -149,7 +149,8 @@ double BytesMoved(const ReduceProblem& p) {
 }
 
 double BytesMoved(const MapProblem& p) {
-  double bytes = Bytes(p.shape, p.OutDType());
+  double bytes = 0;
+  for (int i = 0; i < p.ResultCount(); ++i) bytes += Bytes(p.shape, p.ResultDType(i));
   for (const MapInput& input : p.inputs) bytes += StridedBytes(p.shape, input.strides, input.dtype);
   return bytes;
 }

@@ -120,6 +120,7 @@ struct ReduceProblem {
 
 inline constexpr int kMaxMapInputs = 32;
 inline constexpr int kMaxMapNodes = 256;
+inline constexpr int kMaxMapOutputs = 8;
 
 // An input of a map. Along each axis of the result, neighbours are so many elements apart in it: 0 where it
 // is broadcast.
@@ -142,16 +143,24 @@ struct MapNode {
   friend bool operator==(const MapNode&, const MapNode&) = default;
 };
 
-// An elementwise expression. The last node is the result. Each node rounds to its type. Strides may be
-// negative.
+// An elementwise expression. The last node is the result; other nodes may be results, too. Each node rounds
+// to its type. Strides may be negative.
 struct MapProblem {
   DType dtype = DType::kF32;  // of the first input; of the result if there is none
   Shape shape;
   std::vector<MapInput> inputs;        // at most kMaxMapInputs
   std::vector<MapNode> nodes;          // 1 to kMaxMapNodes
-  std::optional<Strides> out_strides;  // of the result; nothing: dense
+  std::vector<std::int16_t> further;   // nodes that are results beside the last one
+  std::optional<Strides> out_strides;  // of each result; nothing: dense
 
   DType OutDType() const { return nodes.back().dtype; }
+  // Results have numbers: 0 is that of the last node, and the further ones follow.
+  int ResultCount() const { return 1 + static_cast<int>(further.size()); }
+  std::size_t ResultNode(int result) const {
+    return result == 0 ? nodes.size() - 1
+                       : static_cast<std::size_t>(further[static_cast<std::size_t>(result - 1)]);
+  }
+  DType ResultDType(int result) const { return nodes[ResultNode(result)].dtype; }
   Strides OutStrides() const { return out_strides.value_or(RowMajorStrides(shape)); }
   int ConstantCount() const;
   friend bool operator==(const MapProblem&, const MapProblem&) = default;

@@ -65,6 +65,8 @@ void AppendProblem(std::string& to, const MapProblem& p) {
   }
   Append(to, static_cast<std::int16_t>(p.nodes.size()));
   for (const MapNode& node : p.nodes) Append(to, node);
+  Append(to, static_cast<std::int16_t>(p.further.size()));
+  for (const std::int16_t node : p.further) Append(to, node);
 }
 
 }  // namespace
@@ -88,6 +90,7 @@ std::string Signature(const Program& program, const OwnMemory& own) {
     for (std::size_t offset : step.input_offsets) Append(key, offset);
     Append(key, step.output);
     Append(key, step.output_offset);
+    for (int output : step.further) Append(key, output);
   }
   for (int output : program.outputs) Append(key, output);
   // Sizes of the storage fix the memory plan, and with it every address inside a lane.
@@ -120,10 +123,14 @@ std::vector<Lifetime> Intermediates(const Program& program, const std::vector<Pl
     for (int input : step.inputs) {
       if (index[input] >= 0) lifetimes[index[input]].last = now;
     }
-    if (places[step.output].area != Area::kScratch) continue;
-    if (index[step.output] >= 0) continue;  // a further part, which is no later than the first reader
-    index[step.output] = static_cast<int>(lifetimes.size());
-    lifetimes.push_back({step.output, now, now, NextPlace(program.tensors[step.output].bytes), 0});
+    const auto add = [&](int output) {
+      if (places[output].area != Area::kScratch) return;
+      if (index[output] >= 0) return;  // a further part, which is no later than the first reader
+      index[output] = static_cast<int>(lifetimes.size());
+      lifetimes.push_back({output, now, now, NextPlace(program.tensors[output].bytes), 0});
+    };
+    add(step.output);
+    for (const int output : step.further) add(output);
   }
   return lifetimes;
 }

@@ -25,6 +25,8 @@ struct Step {
   // Indices into Program::tensors, in the order of Operands::in.
   std::vector<int> inputs;
   int output = -1;
+  // Tensors of the further results of a map, each a whole one.
+  std::vector<int> further;
   // Values of the scalars, if they are known: ScalarCount(problem) of them. They are not part of the
   // signature, and a request's own come apart from its program.
   std::vector<StepScalars> scalars;

@@ -48,6 +48,7 @@ struct Interest {
 struct Operands {
   const void* in[kMaxMapInputs] = {};
   void* out = nullptr;
+  void* further[kMaxMapOutputs - 1] = {};  // MapProblem::further
   const StepScalars* scalars = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;

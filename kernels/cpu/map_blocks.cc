@@ -410,12 +410,11 @@ class Interpreter {
 
   // Computes elements [first, first + count) of the result.
   void Run(std::int64_t first, int count) {
-    auto* out = static_cast<std::byte*>(operands_.out);
     const DType dtype = problem_.OutDType();
     const std::size_t size = SizeOf(dtype);
     // Numbers that are elements already are computed where they belong.
     const bool direct = dtype != DType::kBool && static_cast<int>(size) == BytesOf(NumberTypeOf(dtype)) &&
-                        is_dense_ && (code_.result & kUniformBit) == 0 &&
+                        is_dense_ && code_.results[0] == kLastResult &&
                         code_.instructions.back().code != kLoadCode;
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
       const MapInstruction& instruction = code_.instructions[i];
@@ -424,7 +423,9 @@ class Interpreter {
       // read.
       std::byte* to =
           instruction.to == kLastResult ? slots_[slots_.size() - 1 - i % 2] : slots_[instruction.to];
-      if (is_last && direct) to = out + static_cast<std::size_t>(first) * size;
+      if (is_last && direct) {
+        to = static_cast<std::byte*>(operands_.out) + static_cast<std::size_t>(first) * size;
+      }
       const std::byte* result = to;
       if (instruction.code == kLoadCode) {
         result = Load(instruction, to, first, count);
@@ -435,7 +436,11 @@ class Interpreter {
       }
       (instruction.to == kLastResult ? last_ : places_[instruction.to]) = result;
     }
-    if (!direct) StoreFrom(PlaceOf(code_.result), dtype, out, walk_, first, count);
+    for (int i = direct ? 1 : 0; i < problem_.ResultCount(); ++i) {
+      void* const out = i == 0 ? operands_.out : operands_.further[i - 1];
+      StoreFrom(PlaceOf(code_.results[static_cast<std::size_t>(i)]), problem_.ResultDType(i),
+                static_cast<std::byte*>(out), walk_, first, count);
+    }
   }
 
  private:
@@ -472,7 +477,7 @@ class Interpreter {
   const MapCode& code_;
   const Operands& operands_;
   const MapWalk walk_;
-  const bool is_dense_;  // the result
+  const bool is_dense_;  // each result
   std::vector<std::byte*> slots_, uniforms_;
   std::vector<const std::byte*> places_;  // of the numbers that a slot stands for
   const std::byte* last_ = nullptr;       // of the result of the instruction before
@@ -489,7 +494,7 @@ std::size_t MapBlocksWorkspaceBytes(const MapProblem& problem, const DeviceTrait
 void MapBlocks(const MapProblem& problem, const Operands& operands) {
   const MapCode code = Lower(problem);
   if (code.uniforms.empty() && code.instructions.size() == 1 && code.instructions[0].code == kLoadCode &&
-      problem.OutDType() != DType::kBool) {
+      problem.further.empty() && problem.OutDType() != DType::kBool) {
     return Copy(problem, operands);
   }
   Interpreter interpreter(problem, code, operands);

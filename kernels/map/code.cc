@@ -56,6 +56,9 @@ class Lowering {
         nodes.push_back(i);
       }
     }
+    for (int i = 0; i < problem_.ResultCount(); ++i) {
+      returned_.push_back(Resolve(num_inputs_ + problem_.ResultNode(i)));
+    }
     FindReaders(nodes);
     for (std::size_t begin = 0; begin < nodes.size();) {
       std::size_t end = begin + 1;
@@ -67,10 +70,11 @@ class Lowering {
       for (std::size_t i = begin; i < end; ++i) AddNode(nodes[i]);
       begin = end;
     }
-    const std::size_t result = Resolve(places_.size() - 1);
-    if (result < num_inputs_) AddLoad(result);  // a copy
+    for (const std::size_t result : returned_) {
+      if (result < num_inputs_) AddLoad(result);  // a copy
+    }
     TakeSlots();
-    code_.result = places_[result];
+    for (const std::size_t result : returned_) code_.results.push_back(places_[result]);
     code_.slots = static_cast<int>(in_use_.size());
     return std::move(code_);
   }
@@ -116,8 +120,8 @@ class Lowering {
     Widen(uniform.dtype);
   }
 
-  // The one node that reads a value, if there is only one; kMany for several, and for a third operand, which
-  // kernels read from a slot.
+  // The one node that reads a value, if there is only one; kMany for several, for a third operand, which
+  // kernels read from a slot, and for a result.
   void FindReaders(const std::vector<std::size_t>& nodes) {
     readers_.assign(places_.size(), kNobody);
     for (const std::size_t i : nodes) {
@@ -128,6 +132,7 @@ class Lowering {
         reader = k < 2 && (reader == kNobody || reader == self) ? self : kMany;
       }
     }
+    for (const std::size_t result : returned_) readers_[result] = kMany;
   }
   bool ReadsOnly(std::size_t value, std::size_t node) const {
     return readers_[value] == static_cast<std::int32_t>(node);
@@ -183,6 +188,7 @@ class Lowering {
       if (!ReadsPlaces(code_.instructions[i])) continue;
       for (const std::uint16_t value : code_.instructions[i].from) last_use[value] = i;
     }
+    for (const std::size_t result : returned_) last_use[result] = code_.instructions.size();
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
       MapInstruction& instruction = code_.instructions[i];
       std::vector<std::uint16_t> dead;
@@ -237,6 +243,7 @@ class Lowering {
   std::vector<bool> loaded_;           // by input
   std::vector<std::int32_t> readers_;  // by value
   std::vector<std::size_t> results_;   // the value that each instruction computes
+  std::vector<std::size_t> returned_;  // the values of the map's results
   std::vector<bool> in_use_;           // by slot
   MapCode code_;
 };

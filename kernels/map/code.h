@@ -97,9 +97,9 @@ struct MapUniform {
 };
 
 struct MapCode {
-  std::vector<MapInstruction> instructions;  // may be none, if the result is a uniform
+  std::vector<MapInstruction> instructions;  // may be none, if the results are uniforms
   std::vector<MapUniform> uniforms;
-  std::uint16_t result = 0;  // its place
+  std::vector<std::uint16_t> results;  // their places, by number
   int slots = 0;
   int slot_bytes = 4;        // of one value: 4, 8 or 16
   bool has_complex = false;  // any value is
@@ -107,8 +107,9 @@ struct MapCode {
 };
 
 // Every value gets a slot from the instruction that computes it to its last reader, unless the next
-// instruction is its only reader. Casts that change nothing are left out. An instruction may write the slot
-// of an operand that it is the last to read, if both have numbers of one size.
+// instruction is its only reader. Results keep their slots to the end. Casts that change nothing are left
+// out. An instruction may write the slot of an operand that it is the last to read, if both have numbers of
+// one size.
 MapCode Lower(const MapProblem& problem);
 
 }  // namespace warpline

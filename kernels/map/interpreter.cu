@@ -58,20 +58,27 @@ struct Instruction {
   std::uint32_t unused;
 };
 
+// A result. Its place is one of numbers, like those of instructions.
+struct ResultTable {
+  void* data;
+  std::uint32_t place;
+  std::uint32_t dtype;  // a DType
+  Layout layout;        // of elements that a thread stores together
+  std::uint32_t unused;
+};
+
 // Everything that a launch needs. Counts are less than FastDivisor::kMax, and so is the span of each array.
 struct Parameters {
-  void* out;
   const StepScalars* scalars;
   std::uint32_t count;
   std::uint32_t rank;
   std::uint32_t source_count, instruction_count, uniform_count;
-  std::uint32_t result;                     // its place
-  std::uint32_t out_dtype;                  // a DType
-  Layout out_layout;                        // of elements that a thread stores together
+  std::uint32_t result_count;
   alignas(16) FastDivisor sizes[kMaxRank];  // the innermost axis first
-  // Likewise; the result comes after the sources.
+  // Likewise; those of the results come after the sources.
   alignas(16) std::int32_t strides[kMaxSources + 1][kMaxRank];
   InputTable inputs[kMaxSources];
+  ResultTable results[kMaxMapOutputs];
   Instruction instructions[kMaxInstructions];
   MapUniform uniforms[kMaxUniforms];
 };
@@ -428,12 +435,12 @@ __device__ __forceinline__ void LoadIndex(const Elements& elements, unsigned num
 }
 
 template <int kBytes, int kWords>
-__device__ __forceinline__ void Store(const Parameters& p, const Elements& elements,
+__device__ __forceinline__ void Store(const ResultTable& result, const Elements& elements, unsigned sources,
                                       const Values<kBytes, kWords>& x, unsigned threads,
                                       std::uint32_t first) {
   constexpr int kSize = Word<kBytes>::kSize;
-  VisitElement<kBytes>(static_cast<DType>(p.out_dtype), [&]<typename T>(T) {
-    T* out = static_cast<T*>(p.out);
+  VisitElement<kBytes>(static_cast<DType>(result.dtype), [&]<typename T>(T) {
+    T* out = static_cast<T*>(result.data);
 #pragma unroll
     for (int v = 0; v < kWords; ++v) {
       const std::uint32_t index = first + v * threads * kSize;
@@ -445,15 +452,15 @@ __device__ __forceinline__ void Store(const Parameters& p, const Elements& eleme
           out[offset] = Narrow<T>(word.template Get<NumberOf<T>>(i));
         }
       };
-      if (p.out_layout > (kIsComplex<T> ? Layout::kDense : Layout::kVector)) {
-        ForEachOffset<kSize>(elements, p.source_count, index, store);
+      if (result.layout > (kIsComplex<T> ? Layout::kDense : Layout::kVector)) {
+        ForEachOffset<kSize>(elements, sources, index, store);
         continue;
       }
       if constexpr (!kIsComplex<T>) {
-        if (index + kSize <= p.count) {
-          const bool is_dense = p.out_layout == Layout::kDense;
-          T* to = out + (is_dense ? std::int64_t{index}
-                                  : std::int64_t{RunAt(elements, p.source_count, index).offset});
+        if (index + kSize <= elements.count) {
+          const bool is_dense = result.layout == Layout::kDense;
+          T* to =
+              out + (is_dense ? std::int64_t{index} : std::int64_t{RunAt(elements, sources, index).offset});
           RawVector<kSize* static_cast<int>(sizeof(T))> vector = {};
 #pragma unroll
           for (int i = 0; i < kSize; ++i) {
@@ -466,7 +473,7 @@ __device__ __forceinline__ void Store(const Parameters& p, const Elements& eleme
       // Vectors that are not dense end where the result does.
 #pragma unroll
       for (int i = 0; i < kSize; ++i) {
-        if (index + i < p.count) store(i, index + i);
+        if (index + i < elements.count) store(i, index + i);
       }
     }
   });
@@ -620,8 +627,12 @@ __global__ void __launch_bounds__(kMaxThreads) Interpret(const __grid_constant__
 #pragma unroll
       for (int v = 0; v < kWords; ++v) WriteWord<kBytes>(to + threadIdx.x + v * threads, x.words[v]);
     }
-    if (p.result != kLast) x = Read<kBytes, kWords>(PlaceOf(p.result, threads));
-    Store(p, elements, x, threads, first);
+#pragma unroll 1
+    for (unsigned i = 0; i < p.result_count; ++i) {
+      const std::uint32_t place = p.results[i].place;
+      Store(p.results[i], elements, p.source_count,
+            place == kLast ? x : Read<kBytes, kWords>(PlaceOf(place, threads)), threads, first);
+    }
   }
 }
 
@@ -721,12 +732,16 @@ Parameters ParametersOf(const MapProblem& problem, const MapCode& code, const Co
         static_cast<const std::byte*>(operands.in[k]) + part.offsets[k] * static_cast<std::int64_t>(size);
     input.layout = LayoutOf(part.walk, part.walk.strides[k], input.data, size, pack);
   }
-  const std::size_t out = SizeOf(problem.OutDType());
-  p.out =
-      static_cast<std::byte*>(operands.out) + part.offsets[p.source_count] * static_cast<std::int64_t>(out);
-  p.out_dtype = static_cast<std::uint32_t>(problem.OutDType());
-  p.out_layout = LayoutOf(part.walk, part.walk.of_result(), p.out, out, pack);
-  p.result = place(code.result);
+  p.result_count = static_cast<std::uint32_t>(code.results.size());
+  for (int i = 0; i < problem.ResultCount(); ++i) {
+    const std::size_t size = SizeOf(problem.ResultDType(i));
+    ResultTable& result = p.results[i];
+    result.data = static_cast<std::byte*>(i == 0 ? operands.out : operands.further[i - 1]) +
+                  part.offsets[p.source_count] * static_cast<std::int64_t>(size);
+    result.place = place(code.results[static_cast<std::size_t>(i)]);
+    result.dtype = static_cast<std::uint32_t>(problem.ResultDType(i));
+    result.layout = LayoutOf(part.walk, part.walk.of_result(), result.data, size, pack);
+  }
   p.instruction_count = static_cast<std::uint32_t>(code.instructions.size());
   p.uniform_count = static_cast<std::uint32_t>(code.uniforms.size());
   for (std::size_t i = 0; i < code.instructions.size(); ++i) {

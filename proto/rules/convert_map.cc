@@ -82,10 +82,32 @@ class MapRules {
     return absl::OkStatus();
   }
 
+  // Takes the nodes that are results beside the last one, once all nodes have been added.
+  absl::Status AddFurther(const v1::MapStep& map) {
+    for (int i = 0; i < map.outputs_size(); ++i) {
+      const std::string field = absl::StrCat("outputs[", i, "].node");
+      const std::int32_t node = map.outputs(i).node();
+      const auto last = static_cast<std::int32_t>(problem_.nodes.size()) - 1;
+      if (node < 0 || node > last)
+        return FieldError(field, absl::StrCat(node, " is outside of [0, ", last, "]"));
+      if (node == last) {
+        return FieldError(field, absl::StrCat(node, " is the last node, which gives the result of the step"));
+      }
+      const auto number = static_cast<std::int16_t>(node);
+      if (std::find(problem_.further.begin(), problem_.further.end(), number) != problem_.further.end()) {
+        return FieldError(field, absl::StrCat(node, " is named twice"));
+      }
+      problem_.further.push_back(number);
+      used_[count_ + static_cast<std::size_t>(node)] = true;
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckAllUsed() const {
     // The readers of the others have given it.
-    if (!untyped_.empty() && untyped_.back().value + 1 == used_.size()) {
-      return FieldError(absl::StrCat("nodes[", used_.size() - 1 - count_, "].data_type"), "missing");
+    for (const Untyped& constant : untyped_) {
+      if (!used_[constant.value] && constant.value + 1 != used_.size()) continue;
+      return FieldError(absl::StrCat("nodes[", constant.value - count_, "].data_type"), "missing");
     }
     for (std::size_t i = 0; i + 1 < used_.size(); ++i) {
       if (used_[i]) continue;
@@ -387,15 +409,19 @@ absl::StatusOr<ConvertedStep> ConvertMap(const OperandList& inputs, const v1::Ma
     const absl::Status status = rules.Add(map.nodes(i), scalars);
     if (!status.ok()) return Within(absl::StrCat("nodes[", i, "]"), status);
   }
+  RETURN_IF_ERROR(rules.AddFurther(map));
   RETURN_IF_ERROR(rules.CheckAllUsed());
   problem.dtype = inputs.empty() ? problem.OutDType() : inputs[0]->dtype;
   for (const Operand* input : inputs) {
     problem.inputs.push_back({input->dtype, StridesOf(*input, problem.shape.rank)});
     Read(*input, converted.step);
   }
-  ASSIGN_OR_RETURN(converted.output,
-                   DenseResult(map.shape_size() > 0 || inputs.empty() ? "shape" : inputs[0]->field + ".shape",
-                               problem.OutDType(), problem.shape));
+  const std::string field = map.shape_size() > 0 || inputs.empty() ? "shape" : inputs[0]->field + ".shape";
+  ASSIGN_OR_RETURN(converted.output, DenseResult(field, problem.OutDType(), problem.shape));
+  for (int i = 1; i < problem.ResultCount(); ++i) {
+    ASSIGN_OR_RETURN(converted.further.emplace_back(),
+                     DenseResult(field, problem.ResultDType(i), problem.shape));
+  }
   converted.step.problem = std::move(problem);
   return converted;
 }
@@ -406,6 +432,10 @@ absl::Status CheckMapCounts(std::size_t inputs, const v1::MapStep& map) {
   }
   if (map.nodes_size() == 0 || map.nodes_size() > kMaxMapNodes) {
     return FieldError("nodes", absl::StrCat("has ", map.nodes_size(), "; a map has 1 to ", kMaxMapNodes));
+  }
+  if (map.outputs_size() >= kMaxMapOutputs) {
+    return FieldError("outputs", absl::StrCat("has ", map.outputs_size(), "; a map has at most ",
+                                              kMaxMapOutputs - 1, " results beside that of its last node"));
   }
   return absl::OkStatus();
 }

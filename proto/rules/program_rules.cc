@@ -161,6 +161,22 @@ absl::Status ProgramRules::NameSteps() {
     RETURN_IF_ERROR(CheckName(field, steps[i].name()));
     RETURN_IF_ERROR(Define(field, {.name = &steps[i].name(), .step = i, .operand = {}, .reads = {}}));
   }
+  for (int i = 0; i < steps.size(); ++i) {
+    const absl::Status status = NameFurther(i);
+    if (!status.ok()) return InStep(status, static_cast<std::size_t>(i), StepNames());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRules::NameFurther(int step) {
+  const v1::MapStep& map = program_.steps(step).map();  // the default of other operations has none
+  values_[static_cast<std::size_t>(num_inputs_ + step)].further = static_cast<int>(values_.size());
+  for (int i = 0; i < map.outputs_size(); ++i) {
+    const std::string field = absl::StrCat("outputs[", i, "].name");
+    const std::string& name = map.outputs(i).name();
+    RETURN_IF_ERROR(CheckName(field, name));
+    RETURN_IF_ERROR(Define(field, {.name = &name, .step = step, .operand = {}, .reads = {}}));
+  }
   return absl::OkStatus();
 }
 
@@ -208,12 +224,19 @@ absl::StatusOr<Operand> ProgramRules::Emit(ConvertedStep converted, const std::s
   // Far below the 2^63 that sums of offsets stay within.
   constexpr std::size_t kMaxBytes = std::size_t{1} << 60;
   if (into < 0) bytes_ += spec.bytes;
+  for (const TensorSpec& further : converted.further) {
+    if (bytes_ <= kMaxBytes) bytes_ += further.bytes;
+  }
   if (bytes_ > kMaxBytes) {
     return FieldError("operation", "with this step the results of the program take more than 2^60 bytes");
   }
   if (into < 0) {
     into = static_cast<int>(counts_.size());
     counts_.push_back(spec.shape.Count());
+  }
+  for (const TensorSpec& further : converted.further) {
+    converted.step.further.push_back(static_cast<int>(counts_.size()));
+    counts_.push_back(further.shape.Count());
   }
   converted.step.output = into;
   converted.step.part_of = part_of;
@@ -358,9 +381,17 @@ absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep ad
   } else {
     ASSIGN_OR_RETURN(std::optional<ConvertedStep> converted, ConvertStep(step, inputs, scalars));
     if (converted.has_value()) {
+      const std::vector<TensorSpec> further = converted->further;
       ASSIGN_OR_RETURN(result, Emit(*std::move(converted), step.variant(), index, add));
+      for (std::size_t i = 0; i < further.size(); ++i) {
+        const auto next = static_cast<int>(i) + 1;
+        values_[static_cast<std::size_t>(value.further) + i].operand =
+            DenseOperand("", result->tensor + next, further[i]);
+      }
     }
   }
+  for (int i = 0; i < step.map().outputs_size(); ++i)
+    values_[static_cast<std::size_t>(value.further + i)].is_made = true;
   value.is_made = true;
   if (result.has_value()) {
     result->field.clear();
@@ -419,21 +450,32 @@ absl::Status ProgramRules::CheckAllUsed() const {
   for (const std::string& output : program_.outputs()) {
     used[static_cast<std::size_t>(numbers_.at(output))] = true;
   }
-  const auto num_inputs = static_cast<std::size_t>(num_inputs_);
-  for (std::size_t i = values_.size(); i-- > num_inputs;) {
-    if (!used[i]) {
-      return FieldError(absl::StrCat("program.steps[", i - num_inputs, "].name"),
-                        absl::StrCat("step ", Quoted(*values_[i].name),
-                                     ": its result neither is an output nor goes into one"));
+  for (int i = program_.steps_size() - 1; i >= 0; --i) {
+    const Value& own = values_[static_cast<std::size_t>(num_inputs_ + i)];
+    std::vector<int> results = {num_inputs_ + i};
+    for (int k = 0; k < program_.steps(i).map().outputs_size(); ++k) results.push_back(own.further + k);
+    for (const int result : results) {
+      if (used[static_cast<std::size_t>(result)]) continue;
+      return FieldError(
+          NameField(result),
+          absl::StrCat("step ", Quoted(*own.name), ": its result neither is an output nor goes into one"));
     }
-    for (const int read : values_[i].reads) used[static_cast<std::size_t>(read)] = true;
+    for (const int read : own.reads) used[static_cast<std::size_t>(read)] = true;
   }
-  for (std::size_t i = 0; i < num_inputs; ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(num_inputs_); ++i) {
     if (used[i]) continue;
     return FieldError(absl::StrCat("inputs[", i, "].name"),
                       absl::StrCat(Quoted(*values_[i].name), " is read by no step"));
   }
   return absl::OkStatus();
+}
+
+std::string ProgramRules::NameField(int number) const {
+  const Value& value = values_[static_cast<std::size_t>(number)];
+  const std::string step = absl::StrCat("program.steps[", value.step, "].");
+  if (number < num_inputs_ + program_.steps_size()) return step + "name";
+  return absl::StrCat(step, "outputs[",
+                      number - values_[static_cast<std::size_t>(num_inputs_ + value.step)].further, "].name");
 }
 
 std::vector<std::string> ProgramRules::StepNames() const {

@@ -66,11 +66,12 @@ class ProgramRules {
   std::vector<std::string> StepNames() const;
 
  private:
-  // An input or the result of a step: a tensor or a view of one.
+  // An input or a result of a step: a tensor or a view of one.
   struct Value {
     const std::string* name;
-    int step = -1;                   // -1 for an input
-    bool is_made = false;            // the input has been read, or the step has been checked
+    int step = -1;         // -1 for an input
+    int further = 0;       // number of the first further result of the step; for its own result only
+    bool is_made = false;  // the input has been read, or the step has been checked
     std::optional<Operand> operand;  // of a made one, if it is known
     std::optional<Operand> copy;     // a dense tensor of a view, if a reader has needed one
     std::optional<Operand> turned;   // a view of a dense tensor that a map reads along its rows
@@ -80,6 +81,9 @@ class ProgramRules {
   enum class Takes { kViews, kMatrices, kRows };
 
   absl::Status NameSteps();
+  absl::Status NameFurther(int step);
+  // The field of the name of value `number`, which is a result.
+  std::string NameField(int number) const;
   absl::Status Define(const std::string& field, Value value);
   absl::StatusOr<int> Find(const std::string& field, const std::string& name, int reader) const;
   absl::Status CheckStep(int index, ScalarReader scalars, AddStep add);
@@ -100,7 +104,7 @@ class ProgramRules {
 
   const v1::Program& program_;
   const bool foreign_steps_;
-  std::vector<Value> values_;
+  std::vector<Value> values_;  // the inputs, the results of the steps, then the further results of maps
   absl::flat_hash_map<absl::string_view, int> numbers_;  // of values, by name
   int num_inputs_ = 0;
   std::vector<std::int64_t> counts_;  // elements of the tensors; of inputs, 0

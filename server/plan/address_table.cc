@@ -49,6 +49,7 @@ Operands AddressTable::OperandsOf(const Step& step, std::size_t index) const {
     operands.in[i] = tensors[step.inputs[i]] + (step.input_offsets.empty() ? 0 : step.input_offsets[i]);
   }
   operands.out = tensors[step.output] + step.output_offset;
+  for (std::size_t i = 0; i < step.further.size(); ++i) operands.further[i] = tensors[step.further[i]];
   if (ScalarCount(step.problem) > 0) operands.scalars = scalars[index];
   operands.workspace = workspace.data();
   operands.workspace_bytes = workspace.size();

@@ -17,7 +17,7 @@ std::size_t EstimateBytes(const std::string& key, const Plan& plan) {
     const auto* map = std::get_if<MapProblem>(&step.problem);
     if (map == nullptr) continue;
     maps += map->inputs.size() * (sizeof(MapInput) + sizeof(int) + sizeof(std::size_t)) +
-            map->nodes.size() * sizeof(MapNode);
+            map->nodes.size() * sizeof(MapNode) + map->further.size() * (sizeof(std::int16_t) + sizeof(int));
   }
   return maps + kBookkeepingBytes + sizeof(Plan) + 2 * key.size() + plan.signature.size() +
          plan.program.steps.size() * (sizeof(Step) + sizeof(std::size_t) + 64) +

@@ -28,6 +28,9 @@ void RunExactly(const Plan& plan, const ScalarValues& scalars, const std::vector
                        (step.input_offsets.empty() ? 0 : step.input_offsets[i]);
     }
     operands.out = tensors[static_cast<std::size_t>(step.output)].bytes().data() + step.output_offset;
+    for (std::size_t i = 0; i < step.further.size(); ++i) {
+      operands.further[i] = tensors[static_cast<std::size_t>(step.further[i])].bytes().data();
+    }
     if (const int count = ScalarCount(step.problem); count > 0) {
       operands.scalars = &scalars.at(next_scalars);
       next_scalars += static_cast<std::size_t>(count);

@@ -56,6 +56,7 @@ std::vector<Life> LivesOf(const Program& program) {
     for (int input : step.inputs) lives[static_cast<std::size_t>(input)].end = i;
     Life& life = lives[static_cast<std::size_t>(step.output)];
     life = {life.begin < 0 ? i : life.begin, i};  // further parts come later
+    for (const int output : step.further) lives[static_cast<std::size_t>(output)] = {i, i};
   }
   for (int output : program.outputs) lives[static_cast<std::size_t>(output)].end = steps;
   // Their areas are filled before the first step, and read after the last.
@@ -101,7 +102,15 @@ std::string FlawOfOffsets(const Program& program, const Step& step) {
   const Span span =
       map != nullptr ? SpanOf(map->shape, map->OutStrides()) : Span{.before = 0, .from = result.count};
   const TensorSpec& tensor = program.tensors[static_cast<std::size_t>(step.output)];
-  return LiesIn(tensor, step.output_offset, span, result.dtype) ? "" : "a result that is not in its tensor";
+  if (!LiesIn(tensor, step.output_offset, span, result.dtype)) return "a result that is not in its tensor";
+  const std::size_t further = map == nullptr ? 0 : map->further.size();
+  if (step.further.size() != further) return "a step with another number of results than its problem";
+  for (std::size_t i = 0; i < further; ++i) {
+    const TensorSpec& whole = program.tensors[static_cast<std::size_t>(step.further[i])];
+    const DType dtype = map->ResultDType(static_cast<int>(i) + 1);
+    if (!LiesIn(whole, 0, span, dtype)) return "a further result that is not in its tensor";
+  }
+  return "";
 }
 
 std::string FlawOfSteps(const Program& program) {
@@ -114,11 +123,15 @@ std::string FlawOfSteps(const Program& program) {
       if (!is_there[static_cast<std::size_t>(input)]) return "a step reads what is not there yet";
       is_read[static_cast<std::size_t>(input)] = true;
     }
-    if (step.output < program.num_inputs || static_cast<std::size_t>(step.output) >= tensors) {
-      return "a step writes no tensor of its own";
+    std::vector<int> outputs = {step.output};
+    outputs.insert(outputs.end(), step.further.begin(), step.further.end());
+    for (const int output : outputs) {
+      if (output < program.num_inputs || static_cast<std::size_t>(output) >= tensors) {
+        return "a step writes no tensor of its own";
+      }
+      if (is_read[static_cast<std::size_t>(output)]) return "a step writes what was read before";
+      is_there[static_cast<std::size_t>(output)] = true;
     }
-    if (is_read[static_cast<std::size_t>(step.output)]) return "a step writes what was read before";
-    is_there[static_cast<std::size_t>(step.output)] = true;
     if (std::string flaw = FlawOfOffsets(program, step); !flaw.empty()) return flaw;
   }
   for (int output : program.outputs) {

@@ -134,6 +134,16 @@ class Requests {
           node.set_op(random_.OneIn(2) ? v1::MAP_OP_MULTIPLY : v1::MAP_OP_MAXIMUM);
           node.add_operands(0);
           node.add_operands(1);
+          if (random_.OneIn(2)) {  // two results
+            v1::MapNode& last = *map.add_nodes();
+            last.set_op(v1::MAP_OP_NEGATIVE);
+            last.add_operands(2);
+            v1::MapOutput& further = *map.add_outputs();
+            further.set_name(step.name() + "b");
+            further.set_node(1);
+            names.push_back(further.name());
+            unread.push_back(further.name());
+          }
           break;
         }
         case 6: {

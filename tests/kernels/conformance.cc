@@ -71,7 +71,9 @@ void AddTensors(Program& program, const MapProblem& p) {
         static_cast<std::size_t>(ElementsBefore(p.shape, input.strides)) * SizeOf(input.dtype));
   }
   const std::int64_t elements = StorageElements(p.shape, p.OutStrides());
-  program.tensors.push_back(Spec(p.OutDType(), p.shape, elements));
+  for (int i = 0; i < p.ResultCount(); ++i) {
+    program.tensors.push_back(Spec(p.ResultDType(i), p.shape, elements));
+  }
   program.steps.back().output_offset =
       static_cast<std::size_t>(ElementsBefore(p.shape, p.OutStrides())) * SizeOf(p.OutDType());
 }
@@ -96,21 +98,21 @@ std::optional<std::string> FindDifference(DType dtype, const Bytes& got, const B
 }
 
 std::optional<std::string> Compare(const TransposeProblem& p, const std::vector<StepScalars>&,
-                                   const std::vector<Bytes>& in, const Bytes& got) {
-  return FindDifference(p.dtype, got, Transpose(p, in[0]));
+                                   const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
+  return FindDifference(p.dtype, got[0], Transpose(p, in[0]));
 }
 
 std::optional<std::string> Compare(const GemmProblem& p, const std::vector<StepScalars>& scalars,
-                                   const std::vector<Bytes>& in, const Bytes& got) {
+                                   const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
   const Reference want =
       Gemm(p, scalars[0], in[0], in[1], p.has_c ? in[2] : Bytes(), p.has_bias ? in[p.BiasIndex()] : Bytes());
-  return FindWorstError(want, Tolerance(p, want), got);
+  return FindWorstError(want, Tolerance(p, want), got[0]);
 }
 
 std::optional<std::string> Compare(const ReduceProblem& p, const std::vector<StepScalars>&,
-                                   const std::vector<Bytes>& in, const Bytes& got) {
+                                   const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
   const Reference want = Reduce(p, in[0]);
-  return FindWorstError(want, Tolerance(p, want), got);
+  return FindWorstError(want, Tolerance(p, want), got[0]);
 }
 
 // The elements of a result that need not be dense, in their order.
@@ -134,9 +136,17 @@ Bytes Gathered(const MapProblem& p, const Bytes& got) {
 }
 
 std::optional<std::string> Compare(const MapProblem& p, const std::vector<StepScalars>& scalars,
-                                   const std::vector<Bytes>& in, const Bytes& got) {
-  const MapAnswer answer = Map(p, scalars, in);
-  return FindWorstError(answer.want, answer.bounds, Gathered(p, got));
+                                   const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
+  for (int i = 0; i < p.ResultCount(); ++i) {
+    MapProblem one = p;  // the result alone, as that of the last node
+    one.nodes.resize(p.ResultNode(i) + 1);
+    one.further.clear();
+    const MapAnswer answer = Map(one, scalars, in);
+    const auto error =
+        FindWorstError(answer.want, answer.bounds, Gathered(one, got[static_cast<std::size_t>(i)]));
+    if (error.has_value()) return absl::StrCat("result ", i, ": ", *error);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -242,11 +252,15 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
 Program MakeProgram(const Problem& problem, std::string_view variant, std::vector<StepScalars> scalars) {
   Program program;
   scalars.resize(static_cast<std::size_t>(ScalarCount(problem)));
-  program.steps.push_back({problem, std::string(variant), {}, -1, std::move(scalars)});
+  program.steps.push_back(
+      {.problem = problem, .variant = std::string(variant), .inputs = {}, .scalars = std::move(scalars)});
   std::visit([&](const auto& p) { AddTensors(program, p); }, problem);
   program.num_inputs = static_cast<int>(program.steps[0].inputs.size());
   program.steps[0].output = program.num_inputs;
-  program.outputs = {program.num_inputs};
+  for (auto tensor = program.num_inputs; tensor < static_cast<int>(program.tensors.size()); ++tensor) {
+    program.outputs.push_back(tensor);
+    if (tensor > program.num_inputs) program.steps[0].further.push_back(tensor);
+  }
   return program;
 }
 
@@ -262,7 +276,7 @@ std::string Check(Harness& harness, const Problem& problem, std::string_view var
     return absl::StrCat(what, "ran ", outcome->variants.empty() ? "nothing" : outcome->variants[0]);
   }
   const auto error =
-      std::visit([&](const auto& p) { return Compare(p, scalars, inputs, outcome->outputs[0]); }, problem);
+      std::visit([&](const auto& p) { return Compare(p, scalars, inputs, outcome->outputs); }, problem);
   if (error.has_value()) return absl::StrCat(what, outcome->variants[0], ": ", *error);
   if (repeat) {
     const absl::StatusOr<Outcome> again = harness.Run(program, inputs, shared);

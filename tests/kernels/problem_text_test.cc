@@ -36,7 +36,8 @@ TEST(ProblemTextTest, ALineThatIsAsShortAsItCanBeIsThatOfItsProblem) {
                            "add f64 2x3 x=1,2 y=6,2",
                            "map 2x3 f32 f32@0,1 = subtract(0,1)",
                            "map 64 u8 = cast:f32(0) constant:f32(0) multiply(1,2)",
-                           "map 2x3 bool f32 f32@0,0 = where(0,1,2) isnan(3)"}) {
+                           "map 2x3 bool f32 f32@0,0 = where(0,1,2) isnan(3)",
+                           "map 2x3 f32 = *exp(0) add(0,1) *less(0,2) logical_not(3)"}) {
     EXPECT_EQ(Again(text), text);
   }
 }
@@ -98,6 +99,7 @@ TEST(ProblemTextTest, RefusesOtherLinesAndSaysWhatItExpected) {
                {"gemm f32 2x3x4 >u8", "a type that products have"},
                {"gemm f32 2x3x4 >bf16", "a type that products have"},
                {"argmax f32 2x3x4 0,2", "one axis or all"},
+               {"map 2 f32 = *exp(0)", "no * at the last node, which is a result"},
                {"cast f32 2 u8", ">TYPE"},
                {"scale f32 2x3 x=1", "a number for each axis"}};
   for (const auto& [text, expected] : cases) {

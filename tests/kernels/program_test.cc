@@ -118,6 +118,7 @@ TEST(SignatureTest, DiffersByEveryFieldOfAMap) {
   EXPECT_TRUE(differs([](MapProblem& p) { p.shape = {3, 2}; }));
   EXPECT_TRUE(differs([](MapProblem& p) { p.out_strides = Strides{6, 2}; }));
   EXPECT_FALSE(differs([](MapProblem& p) { p.out_strides = Strides{3, 1}; }));
+  EXPECT_TRUE(differs([](MapProblem& p) { p.further = {0}; }));
 }
 
 TEST(SignatureTest, DiffersByTheStrideOfATransposition) {
@@ -177,6 +178,17 @@ TEST(PlanMemoryTest, KeepsWhatIsReadLater) {
   const MemoryPlan plan = PlanMemory(program);
   EXPECT_EQ(plan.scratch_bytes, 3 * 64 * 64 * 4u);
   for (int i : {2, 3, 4, 5}) EXPECT_NE(plan.tensors[i].offset, plan.tensors[1].offset) << i;
+}
+
+TEST(PlanMemoryTest, EachResultOfAMapHasItsOwnMemory) {
+  Program program = Chain(3);
+  program.tensors.push_back(Tensor({64, 64}));
+  program.steps[0].further = {4};
+  program.steps[2].inputs.push_back(4);  // read by the last step, as the other intermediates are not
+  const MemoryPlan plan = PlanMemory(program);
+  EXPECT_EQ(plan.tensors[4].area, Area::kScratch);
+  EXPECT_EQ(plan.scratch_bytes, 3 * 64 * 64 * 4u);
+  for (int i : {1, 2}) EXPECT_NE(plan.tensors[i].offset, plan.tensors[4].offset) << i;
 }
 
 TEST(PlanMemoryTest, NoTwoLivingTensorsOverlap) {

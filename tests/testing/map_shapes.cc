@@ -255,6 +255,28 @@ void AppendRandom(DType dtype, std::vector<MapProblem>& all) {
   }
 }
 
+// Several results of one pass: an input, a constant, what later nodes read and what they do not, of several
+// types.
+void AppendSeveralResults(DType dtype, std::vector<MapProblem>& all) {
+  std::mt19937 random(static_cast<unsigned>(dtype) + 100);
+  const std::vector<MapOp> ops = ExactOps(dtype);
+  for (int i = 0; i < 20; ++i) {
+    MapBuilder map(i % 2 == 0 ? Shape{5, 131} : Shape{2049});
+    const std::int16_t x = map.Input(dtype, random() % 3), y = map.Input(dtype);
+    map.Cast(dtype, x);
+    map.Constant(dtype);
+    map.Cast(DType::kBool, y);
+    constexpr std::int16_t kUnread = 3;  // nodes
+    std::int16_t last = x;
+    for (int k = 0; k < 5; ++k) last = map.Node(ops[random() % ops.size()], last, y, x);
+    MapProblem problem = map.Build();
+    for (std::int16_t node = 0; node < 7; ++node) {
+      if (node < kUnread || i == 0 || random() % 2 == 0) problem.further.push_back(node);
+    }
+    all.push_back(std::move(problem));
+  }
+}
+
 }  // namespace
 
 std::vector<MapProblem> AwkwardMaps(DType dtype) {
@@ -266,6 +288,7 @@ std::vector<MapProblem> AwkwardMaps(DType dtype) {
   AppendIndices(dtype, all);
   AppendLarge(dtype, all);
   AppendRandom(dtype, all);
+  AppendSeveralResults(dtype, all);
   return all;
 }
 

@@ -176,9 +176,9 @@ def test_neighbours_are_one_step():
     x, m = p.input(np.ones((4, 3), "f4")), p.input(np.ones(3, "f4"))
     assert steps_of((x - m) / 2 + 1) == ["map 5"]
     assert steps_of((x - x.mean(axis=0)) / x.std(axis=0)) == ["reduce", "reduce", "map 2"]
-    # Both are returned, so the first is a step.
+    # Both are returned.
     y = x * 2
-    assert steps_of(y, y + 1) == ["map 2", "map 2"]
+    assert steps_of(y, y + 1) == ["map 4"]  # with two results
     # A map of fewer elements is computed once, and not for each element of the larger one.
     assert steps_of(x + np.exp(m)) == ["map 1", "map 1"]
     # Several readers in one map.
@@ -311,3 +311,45 @@ def test_products_of_vectors(client):
         same(np.asarray(u @ u), np.asarray(v @ v))
         same(np.asarray(np.matmul(t, u)), a @ v)
         same(np.asarray(t[None] @ u), a[None] @ v)
+
+
+def test_results_that_read_the_same_come_from_one_map(client):
+    x, y = array("f4"), array("f4", INTEGERS.T.copy()) + np.float32(0.5)
+    p = warpline.program()
+    t, u = p.input(x), p.input(y)
+    assert steps_of(t + u, t - u, t < 0) == ["map 4"]  # three nodes and a constant
+    for got, want in zip(client.run(t + u, t - u, t < 0), (x + y, x - y, x < 0)):
+        same(got, want)
+    # One of another, which a third reads; in any order.
+    doubled = t * 2
+    assert steps_of(doubled, doubled + u) == steps_of(doubled + u, doubled) == ["map 3"]
+    for got, want in zip(client.run(doubled + u, doubled), (2 * x + y, 2 * x)):
+        same(got, want)
+    for got, want in zip(client.run(*divmod(t, u)), np.divmod(x, y)):
+        same(got, want)
+    for got, want in zip(client.run(*np.divmod(7, u)), np.divmod(np.float32(7), y)):
+        same(got, want)
+
+
+def test_results_that_gain_nothing_together_stay_apart(client):
+    p = warpline.program()
+    t, u, row = p.input(array("f4")), p.input(array("f4", INTEGERS[::-1].copy())), p.input(np.ones(3, "f4"))
+    assert len(steps_of(t + 1, u + 1)) == 2  # nothing in common
+    assert len(steps_of(t + row, row + 1)) == 2  # of two shapes
+    total = (t + 1).sum()
+    assert len(steps_of(t + 1, t - total)) == 3  # a reduction lies between them
+    named = warpline.elementwise.make("add", p, (t, u), name="sum")
+    assert len(steps_of(named, t - u)) == 2
+    many = [t + i for i in range(9)]
+    assert len(steps_of(*many)) == 2  # a map has eight results
+    for i, got in enumerate(client.run(*many)):
+        same(got, array("f4") + i)
+
+
+def test_results_of_one_map_go_where_each_is_wanted(client):
+    x = np.arange(12, dtype="f8").reshape(3, 4)
+    t = client.put(x)
+    out = np.empty_like(x)
+    kept, _ = client.run(t + 1, t * 3, keep=[True, False], out=[None, out])
+    np.testing.assert_array_equal(out, 3 * x)
+    np.testing.assert_array_equal(kept.numpy(), x + 1)

@@ -40,6 +40,7 @@ int ProgramBuilder::AddStep(ConvertedStep converted, const std::string& variant)
   }
   program.steps.push_back(std::move(converted.step));
   if (index == next) program.tensors.push_back(std::move(converted.output));
+  for (TensorSpec& further : converted.further) program.tensors.push_back(std::move(further));
   return index;
 }
 

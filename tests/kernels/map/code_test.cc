@@ -32,7 +32,7 @@ TEST(MapCodeTest, ResultsThatOnlyTheNextInstructionReadsNeedNoSlot) {
   EXPECT_EQ(code.slots, 1);
   EXPECT_EQ(code.slot_bytes, 4);
   EXPECT_EQ(code.weight, MapWeight::kLight);
-  EXPECT_EQ(code.result, kLastResult);
+  EXPECT_EQ(code.results[0], kLastResult);
 }
 
 TEST(MapCodeTest, ASlotIsUsedAgainAfterItsLastReader) {
@@ -42,6 +42,20 @@ TEST(MapCodeTest, ASlotIsUsedAgainAfterItsLastReader) {
   EXPECT_EQ(code.instructions[0].to, 0);
   EXPECT_EQ(code.instructions[1].to, 1);
   EXPECT_EQ(code.instructions[2].to, 0);
+  EXPECT_EQ(code.slots, 2);
+}
+
+TEST(MapCodeTest, ResultsKeepTheirSlotsToTheEnd) {
+  // The square root is read by its neighbour alone, and the cast changes nothing: its result is the input.
+  const MapCode code = Lower(Map("map 64 f32 = *cast:f32(0) *sqrt(0) *constant:f32(0) negative(2) exp(4)"));
+  ASSERT_EQ(code.results.size(), 4u);
+  ASSERT_EQ(code.instructions.size(), 4u);
+  EXPECT_EQ(code.results[0], kLastResult);
+  EXPECT_EQ(code.results[1], code.instructions[0].to) << "where the input was loaded to";
+  EXPECT_EQ(code.results[2], code.instructions[1].to);
+  EXPECT_EQ(code.results[3], 0 | kUniformBit);
+  EXPECT_EQ(code.instructions[2].to, kLastResult);
+  EXPECT_NE(code.results[1], code.results[2]);
   EXPECT_EQ(code.slots, 2);
 }
 
@@ -119,10 +133,10 @@ TEST(MapCodeTest, CastsThatChangeNothingAreLeftOut) {
   const MapCode copy = Lower(Map("map 64 u8 = cast:u8(0)"));
   ASSERT_EQ(copy.instructions.size(), 1u);
   EXPECT_EQ(copy.instructions[0].code, kLoadCode);
-  EXPECT_EQ(copy.result, kLastResult);
+  EXPECT_EQ(copy.results[0], kLastResult);
   const MapCode filled = Lower(Map("map 64 = constant:f32(0) cast:f32(0)"));
   EXPECT_TRUE(filled.instructions.empty());
-  EXPECT_EQ(filled.result, 0 | kUniformBit);
+  EXPECT_EQ(filled.results[0], 0 | kUniformBit);
   // x is read by the sum alone, through both casts.
   const MapCode sum = Lower(Map("map 64 f32 = cast:f32(0) cast:f32(1) add(2,0)"));
   ASSERT_EQ(sum.instructions.size(), 2u);

@@ -192,6 +192,11 @@ class RandomArgs {
       if (Once(20)) node.set_integer(Below(400) - 100);
       if (Once(30)) node.set_imag(Number());
     }
+    while (Once(4)) {
+      v1::MapOutput& further = *map.add_outputs();
+      further.set_name(Once(8) ? "" : "further" + std::to_string(Below(20)));
+      further.set_node(Once(8) ? 99 : Below(std::max(map.nodes_size() - 1, 1)));
+    }
   }
 
   void FillOperation(v1::Step& step) {

@@ -111,6 +111,48 @@ TEST(ConvertMapTest, AConstantWithoutADataTypeTakesThatOfItsNeighbour) {
   EXPECT_EQ(converted->scalars[2].alpha.value, 0.5);
 }
 
+TEST(ConvertMapTest, OtherNodesMayBeResultsToo) {
+  Request request;
+  request.Input(DType::kF32, {5, 1}).Input(DType::kF32, {4});
+  request.Node(v1::MAP_OP_ADD, {0, 1});
+  request.Constant(DType::kI32).set_integer(7);  // read by nobody
+  request.Node(v1::MAP_OP_LESS, {0, 1});
+  for (const int node : {1, 0}) request.map.add_outputs()->set_node(node);
+  const auto converted = request.Convert();
+  ASSERT_THAT(converted, IsOk());
+  EXPECT_EQ(converted->output.dtype, DType::kBool);
+  ASSERT_EQ(converted->further.size(), 2u);
+  EXPECT_EQ(converted->further[0].dtype, DType::kI32);
+  EXPECT_EQ(converted->further[1].dtype, DType::kF32);
+  EXPECT_EQ(converted->further[1].shape, (Shape{5, 4}));
+  EXPECT_EQ(converted->further[1].bytes, 80u);
+}
+
+TEST(ConvertMapTest, SaysWhichResultIsNone) {
+  const auto refused = [](const std::vector<int>& nodes) {
+    Request request;
+    request.Input(DType::kF32);
+    for (int i = 0; i < 10; ++i) request.Node(v1::MAP_OP_EXP, {i});
+    for (const int node : nodes) request.map.add_outputs()->set_node(node);
+    return std::string(request.Convert().status().message());
+  };
+  EXPECT_EQ(refused({10}), "outputs[0].node: 10 is outside of [0, 9]");
+  EXPECT_EQ(refused({0, -1}), "outputs[1].node: -1 is outside of [0, 9]");
+  EXPECT_EQ(refused({9}), "outputs[0].node: 9 is the last node, which gives the result of the step");
+  EXPECT_EQ(refused({3, 3}), "outputs[1].node: 3 is named twice");
+  EXPECT_EQ(refused({0, 1, 2, 3, 4, 5, 6, 7}),
+            "outputs: has 8; a map has at most 7 results beside that of its last node");
+}
+
+TEST(ConvertMapTest, AConstantThatIsAResultNeedsADataType) {
+  Request request;
+  request.Input(DType::kF32);
+  request.Node(v1::MAP_OP_CONSTANT).set_integer(7);
+  request.Node(v1::MAP_OP_EXP, {0});
+  request.map.add_outputs()->set_node(0);
+  EXPECT_EQ(request.Convert().status().message(), "nodes[0].data_type: missing");
+}
+
 TEST(ConvertMapTest, AMapMayHaveAShapeOfItsOwnAndNoInputs) {
   Request wide;
   wide.Input(DType::kF32, {1, 3});

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Limits of a map step, as in the API.
 MAX_NODES = 256
 MAX_INPUTS = 32
+MAX_OUTPUTS = 8
 
 # Steps that are nodes of a map, too: casts, and arrays that are made on the server (creation.py).
 _MADE = ("index", "full")
@@ -254,8 +255,9 @@ def program_of(function: str, *operands: Any) -> Any:
 
 
 def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[Any],
-                  keywords: Mapping[str, Any]) -> "Expression":
-    """The expression of a call of a ufunc of NumPy. Raises TypeError if the server does not have it."""
+                  keywords: Mapping[str, Any]) -> Any:
+    """The expression of a call of a ufunc of NumPy, or both of divmod. Raises TypeError if the server does not have
+    it."""
     if method != "__call__" or keywords:
         what = f"numpy.{ufunc.__name__}.{method}" if method != "__call__" else f"{', '.join(keywords)} of numpy.{ufunc.__name__}"
         raise TypeError(f"{what} is not computed on the server: np.asarray fetches the elements of a tensor")
@@ -265,6 +267,8 @@ def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[A
         return make("divide", program, (1, inputs[0]))
     if ufunc is np.positive:
         return positive(inputs[0])
+    if ufunc is np.divmod:
+        return make("floor_divide", program, inputs), make("remainder", program, inputs)
     op = operation_of(ufunc)
     if not op:
         raise TypeError(f"numpy.{ufunc.__name__} is not computed on the server: np.asarray fetches the elements of a "
@@ -294,8 +298,15 @@ def _joins(x: "Expression", root: "Expression") -> bool:
     return x.shape is None or root.shape is None or x.shape == root.shape
 
 
-def groups(needed: Sequence["Expression"], outputs: Sequence["Expression"]) -> dict["Expression", list["Expression"]]:
-    """The expressions that each map computes, in order, by the last one of them. needed: all expressions, in order."""
+class Group(NamedTuple):
+    """What one map computes. members: in order; the last one is its result. further: members that are results, too."""
+
+    members: list["Expression"]
+    further: list["Expression"]
+
+
+def groups(needed: Sequence["Expression"], outputs: Sequence["Expression"]) -> dict["Expression", Group]:
+    """The maps of a program, by the results of their last nodes. needed: all expressions, in order."""
     readers: dict[Expression, list[Expression]] = {}
     for x in needed:
         for y in x._inputs:
@@ -311,14 +322,44 @@ def groups(needed: Sequence["Expression"], outputs: Sequence["Expression"]) -> d
         root = its.pop() if len(its) == 1 and x not in returned else None
         if root is not None and _joins(x, root):
             reads = (inputs[root] - {x}) | {y for y in x._inputs if not _is_constant(y)}
-            # Each expression has a node, and two constants at most.
-            if len(reads) <= MAX_INPUTS and 3 * len(members[root]) < MAX_NODES - 3:
+            if _fits(len(members[root]) + 1, reads):
                 roots[x], inputs[root] = root, reads
                 members[root].append(x)
                 continue
         roots[x], members[x] = x, [x]
         inputs[x] = {y for y in x._inputs if not _is_constant(y)}
-    return {root: its[::-1] for root, its in members.items()}
+    further: dict[Expression, list[Expression]] = {x: [] for x in members}
+    # Results that read the same, or one of another, come from one map, if nothing else reads the earlier one.
+    kept = [x for x in outputs if x in members and _may_be_further(x)]
+    for x in sorted(kept, key=lambda x: x._serial):
+        readers_of_x = {roots.get(reader) for reader in readers.get(x, [])}
+        for root in kept:
+            if root._serial <= x._serial or root not in members or readers_of_x - {root}:
+                continue
+            reads = (inputs[root] | inputs[x]) - {x}
+            # One map in place of two pays where it reads something of this size once instead of twice.
+            whole = {y for y in (inputs[root] & inputs[x]) | (inputs[root] & {x}) if y.shape == root.shape}
+            results = len(further[root]) + len(further[x]) + 2
+            if x.shape != root.shape or not whole or results > MAX_OUTPUTS:
+                continue
+            if not _fits(len(members[root]) + len(members[x]), reads):
+                continue
+            members[root] += members.pop(x)
+            further[root] += [*further.pop(x), x]
+            inputs[root] = reads
+            roots.update({y: root for y in members[root]})
+            break
+    return {root: Group(sorted(its, key=lambda x: x._serial), further[root]) for root, its in members.items()}
+
+
+def _fits(count: int, inputs: set["Expression"]) -> bool:
+    """True if so many expressions may be one map: each has a node, and two constants at most."""
+    return len(inputs) <= MAX_INPUTS and 3 * count < MAX_NODES
+
+
+def _may_be_further(x: "Expression") -> bool:
+    """True if x may be one of several results of a map: what has a name or a variant is a step of its own."""
+    return x.shape is not None and not x.name and not _operation(x).variant
 
 
 class Map(NamedTuple):
@@ -328,8 +369,9 @@ class Map(NamedTuple):
     fields: dict[str, Any]
 
 
-def map_of(members: Sequence["Expression"]) -> Map:
-    """The map that computes the last one of these expressions."""
+def map_of(group: Group, names: Mapping["Expression", str]) -> Map:
+    """The map of a group. names: those of its further results."""
+    members = group.members
     inside = set(members)
     inputs: dict[Expression, int] = {}
     constants: dict[str, Any] = {}
@@ -363,6 +405,8 @@ def map_of(members: Sequence["Expression"]) -> Map:
     fields: dict[str, Any] = {"nodes": nodes}
     if any(_operation(x).kind in _MADE for x in members):
         fields["shape"] = list(members[-1].shape or ())
+    if group.further:
+        fields["outputs"] = [{"name": names[x], "node": places[x] - len(inputs)} for x in group.further]
     return Map(list(inputs), fields)
 
 

@@ -244,6 +244,12 @@ class Operators(Remote):
     def __rmod__(self, other: Any) -> "Expression":
         return self._apply("remainder", other, self)
 
+    def __divmod__(self, other: Any) -> "tuple[Expression, Expression]":
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> "tuple[Expression, Expression]":
+        return other // self, other % self
+
     def __pow__(self, other: Any) -> "Expression":
         return self._apply("pow", self, other)
 
@@ -341,7 +347,7 @@ class Operators(Remote):
             raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
         return elementwise.clip(self, min, max)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> "Expression":
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         if ufunc is np.matmul and method == "__call__" and not keywords:
             return self._product(inputs[0], inputs[1])
         return elementwise.call_of_ufunc(self.program, ufunc, method, inputs, keywords)

@@ -366,8 +366,9 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
     names: dict[Expression, str] = {}
     taken = set(given)
     maps = elementwise.groups(needed, outputs)
+    further = {x for group in maps.values() for x in group.further}
     made = [x for x in needed if x in maps or not elementwise.is_node(x)]
-    for i, x in enumerate(made):
+    for i, x in enumerate(x for x in needed if x in further or x in maps or not elementwise.is_node(x)):
         name = x.name or f"{x._operation.label if x._operation else 'x'}{i}"
         while not x.name and name in taken:
             name += "_"
@@ -379,8 +380,8 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
             continue
         kind, fields, variant = x._operation
         inputs = list(x._inputs)
-        if x in maps and (kind != "cast" or len(maps[x]) > 1):  # a cast alone is a step of its own
-            kind, (inputs, fields) = "map", elementwise.map_of(maps[x])
+        if x in maps and (kind != "cast" or len(maps[x].members) > 1):  # a cast alone is a step of its own
+            kind, (inputs, fields) = "map", elementwise.map_of(maps[x], names)
         steps.append({"name": names[x], "inputs": [names[y] for y in inputs], "variant": variant, kind: fields})
     message = {"steps": steps, "outputs": [names[x] for x in outputs]}
     return Graph(core.program(json.dumps(message)), [(names[x], x) for x in made if x._operation is None])

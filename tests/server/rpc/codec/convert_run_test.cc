@@ -288,6 +288,56 @@ TEST(ConvertRunTest, ConstantsOfMapsAreScalarsOfTheRequest) {
   EXPECT_EQ(ScalarCount(conversion->program.steps[3].problem), 2);
 }
 
+// A map of "product" with two results, "halves" and its own, "mapped".
+v1::MapStep& AddTwoResults(Chain& run) {
+  v1::MapStep& map = *run.AddStep("mapped", {"product"}).mutable_map();
+  for (const int operand : {0, 1}) {
+    v1::MapNode& node = *map.add_nodes();
+    node.set_op(operand == 0 ? v1::MAP_OP_EXP : v1::MAP_OP_ISNAN);
+    node.add_operands(operand);
+  }
+  map.add_outputs()->set_name("halves");
+  return map;
+}
+
+TEST(ConvertRunTest, FurtherResultsOfAMapAreReadAndReturnedByTheirNames) {
+  Chain run;
+  AddTwoResults(run);
+  run.AddStep("later", {"halves"}).mutable_transpose();
+  for (const char* name : {"halves", "later", "mapped"}) run.request.mutable_program()->add_outputs(name);
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const Program& program = conversion->program;
+  const Step& map = program.steps[3];
+  ASSERT_EQ(map.further.size(), 1u);
+  EXPECT_EQ(map.further[0], map.output + 1);
+  EXPECT_EQ(program.tensors[map.further[0]].dtype, DType::kF32);
+  EXPECT_EQ(program.tensors[map.output].dtype, DType::kBool);
+  EXPECT_EQ(program.outputs[program.outputs.size() - 3], map.further[0]);
+  EXPECT_EQ(program.outputs.back(), map.output);
+}
+
+TEST(ConvertRunTest, NamesOfFurtherResultsFollowTheRulesOfSteps) {
+  const auto refused = [](const std::string& name, bool uses, bool returns_own = true) {
+    Chain run;
+    AddTwoResults(run).mutable_outputs(0)->set_name(name);
+    if (uses) run.request.mutable_program()->add_outputs(name);
+    if (returns_own) run.request.mutable_program()->add_outputs("mapped");
+    return std::string(Convert(run).status().message());
+  };
+  EXPECT_EQ(
+      refused("", false),
+      "program.steps[3].outputs[0].name: step \"mapped\": missing; a name has 1 to 64 characters out of "
+      "letters, digits, '_', '.' and '-'");
+  EXPECT_EQ(refused("mapped", false),
+            "program.steps[3].outputs[0].name: step \"mapped\": \"mapped\" is already the name of step 3");
+  EXPECT_EQ(
+      refused("fine", false),
+      "program.steps[3].outputs[0].name: step \"mapped\": its result neither is an output nor goes into one");
+  EXPECT_EQ(refused("fine", true, false),
+            "program.steps[3].name: step \"mapped\": its result neither is an output nor goes into one");
+}
+
 TEST(ConvertRunTest, AdditionBroadcasts) {
   Chain run;
   run.AddInput("column", {2, 1}, 8);
