@@ -42,7 +42,7 @@ struct Block {
 // The function of an operation for numbers of one type. An instruction may write where it reads: elements are
 // read before they are written, and iterations do not depend on each other.
 template <typename Function, int kOperands, typename T>
-void ApplyTo(const Block& block) {
+[[gnu::always_inline]] inline void ApplyTo(const Block& block) {
   const int count = block.count;  // in a local variable, which stores cannot change
   const T* x = static_cast<const T*>(block.from[0]);
   if constexpr (kOperands == 1) {
@@ -66,13 +66,37 @@ void ApplyTo(const Block& block) {
   }
 }
 
-using Runner = void (*)(const Block&);
+// The same loops for what every processor has, and for AVX2.
+template <typename Function, int kOperands, typename T>
+void ApplyNarrow(const Block& block) {
+  ApplyTo<Function, kOperands, T>(block);
+}
+#ifdef WARPLINE_HAS_VECTOR_MATH
+template <typename Function, int kOperands, typename T>
+WARPLINE_AVX2 void ApplyWide(const Block& block) {
+  ApplyTo<Function, kOperands, T>(block);
+}
+bool IsWide() { return VectorBytes() >= 32; }
+#else
+template <typename Function, int kOperands, typename T>
+void ApplyWide(const Block& block) {
+  ApplyTo<Function, kOperands, T>(block);
+}
+bool IsWide() { return false; }
+#endif
+
+struct Runner {
+  void (*narrow)(const Block&) = nullptr;
+  void (*wide)(const Block&) = nullptr;
+};
 
 template <MapOp kOp, typename Function, int kOperands, std::size_t... kType>
 constexpr std::array<Runner, kNumberTypes> RunnersOf(std::index_sequence<kType...>) {
   const auto of = []<NumberType kOf>() -> Runner {
-    if constexpr (HasFunction(kOp, kOf)) return &ApplyTo<Function, kOperands, Number<kOf>>;
-    return nullptr;
+    if constexpr (HasFunction(kOp, kOf)) {
+      return {&ApplyNarrow<Function, kOperands, Number<kOf>>, &ApplyWide<Function, kOperands, Number<kOf>>};
+    }
+    return {};
   };
   return {of.template operator()<static_cast<NumberType>(kType)>()...};
 }
@@ -406,26 +430,22 @@ class Interpreter {
       uniforms_.push_back(next);
       next += slot;
     }
+    in_place_.resize(code.instructions.size(), -1);
+    for (int i = 0; i < problem.ResultCount(); ++i) {
+      if (!ComputeInPlace(i)) stored_.push_back(i);
+    }
   }
 
   // Computes elements [first, first + count) of the result.
   void Run(std::int64_t first, int count) {
-    const DType dtype = problem_.OutDType();
-    const std::size_t size = SizeOf(dtype);
-    // Numbers that are elements already are computed where they belong.
-    const bool direct = dtype != DType::kBool && static_cast<int>(size) == BytesOf(NumberTypeOf(dtype)) &&
-                        is_dense_ && code_.results[0] == kLastResult &&
-                        code_.instructions.back().code != kLoadCode;
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
       const MapInstruction& instruction = code_.instructions[i];
-      const bool is_last = i + 1 == code_.instructions.size();
       // Results that are passed on take turns in two slots more, as they must not be written where they are
       // read.
       std::byte* to =
           instruction.to == kLastResult ? slots_[slots_.size() - 1 - i % 2] : slots_[instruction.to];
-      if (is_last && direct) {
-        to = static_cast<std::byte*>(operands_.out) + static_cast<std::size_t>(first) * size;
-      }
+      if (in_place_[i] >= 0)
+        to = ResultAt(in_place_[i]) + static_cast<std::size_t>(first) * SizeOf(instruction.dtype);
       const std::byte* result = to;
       if (instruction.code == kLoadCode) {
         result = Load(instruction, to, first, count);
@@ -436,14 +456,34 @@ class Interpreter {
       }
       (instruction.to == kLastResult ? last_ : places_[instruction.to]) = result;
     }
-    for (int i = direct ? 1 : 0; i < problem_.ResultCount(); ++i) {
-      void* const out = i == 0 ? operands_.out : operands_.further[i - 1];
-      StoreFrom(PlaceOf(code_.results[static_cast<std::size_t>(i)]), problem_.ResultDType(i),
-                static_cast<std::byte*>(out), walk_, first, count);
+    for (const int i : stored_) {
+      StoreFrom(PlaceOf(code_.results[static_cast<std::size_t>(i)]), problem_.ResultDType(i), ResultAt(i),
+                walk_, first, count);
     }
   }
 
  private:
+  // Numbers that are elements already are computed where they belong, by the last instruction that writes the
+  // place of the result. False if this one's cannot be.
+  bool ComputeInPlace(int result) {
+    const DType dtype = problem_.ResultDType(result);
+    const bool is_number =
+        dtype != DType::kBool && static_cast<int>(SizeOf(dtype)) == BytesOf(NumberTypeOf(dtype));
+    if (!is_dense_ || !is_number) return false;
+    const std::uint16_t place = code_.results[static_cast<std::size_t>(result)];
+    for (std::size_t i = code_.instructions.size(); i-- > 0;) {
+      if (code_.instructions[i].to != place) continue;
+      // The elements of an input may be read where they lie, and another result may be the same.
+      if (code_.instructions[i].code == kLoadCode || in_place_[i] >= 0) return false;
+      in_place_[i] = result;
+      return true;
+    }
+    return false;
+  }
+  std::byte* ResultAt(int result) const {
+    return static_cast<std::byte*>(result == 0 ? operands_.out : operands_.further[result - 1]);
+  }
+
   Source SourceOf(std::size_t input) const {
     return {problem_.inputs[input].dtype, static_cast<const std::byte*>(operands_.in[input]),
             &walk_.strides[input]};
@@ -469,7 +509,8 @@ class Interpreter {
     const auto type = static_cast<NumberType>(instruction.code % kNumberTypes);
     if (op == MapOp::kCast) return RunCast(type, instruction.dtype, block);
     if (op == MapOp::kWhere) return RunWhere(type, block);
-    kRunners[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)](block);
+    const Runner& runner = kRunners[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)];
+    (is_wide_ ? runner.wide : runner.narrow)(block);
     if (instruction.rounds != 0) RoundNumbers(instruction.dtype, to, count);
   }
 
@@ -478,6 +519,9 @@ class Interpreter {
   const Operands& operands_;
   const MapWalk walk_;
   const bool is_dense_;  // each result
+  const bool is_wide_ = IsWide();
+  std::vector<int> in_place_;  // by instruction: the result that it computes in place, or -1
+  std::vector<int> stored_;    // the other results
   std::vector<std::byte*> slots_, uniforms_;
   std::vector<const std::byte*> places_;  // of the numbers that a slot stands for
   const std::byte* last_ = nullptr;       // of the result of the instruction before

@@ -11,6 +11,7 @@
 #include "kernels/cpu/float16.h"
 #include "kernels/cpu/launchers.h"
 #include "kernels/cpu/real.h"
+#include "kernels/cpu/vector_math.h"
 #include "kernels/reduce/canonical.h"
 
 namespace warpline::cpu {
@@ -103,6 +104,17 @@ void Variance(const ReduceProblem& problem, const T* x, T* y) {
       });
 }
 
+template <typename In, typename Differences>
+Array<In> Exponentials(const Differences& differences) {
+#ifdef WARPLINE_HAS_VECTOR_MATH
+  Array<In> numbers = differences;
+  ApplyToVectors<map::Exp>(numbers.data(), numbers.data(), static_cast<int>(numbers.size()));
+  return numbers;
+#else
+  return differences.exp();
+#endif
+}
+
 // Exponentials of differences from the maximum. Where that is infinite or NaN, it is the result.
 template <typename T>
 void LogSumExp(const ReduceProblem& problem, const T* x, T* y) {
@@ -120,7 +132,7 @@ void LogSumExp(const ReduceProblem& problem, const T* x, T* y) {
         double sum = 0;
         ForEachRun<In>(reduce, from, [&](const auto& run) { max = Max()(max, run.redux(Max())); });
         if (std::isfinite(max)) {
-          ForEachRun<In>(reduce, from, [&](const auto& run) { sum += (run - max).exp().sum(); });
+          ForEachRun<In>(reduce, from, [&](const auto& run) { sum += Exponentials<In>(run - max).sum(); });
         }
         y[o] = finish(max, sum);
       },
@@ -129,7 +141,7 @@ void LogSumExp(const ReduceProblem& problem, const T* x, T* y) {
         Array<double> sums = Array<double>::Zero(n);
         ForEachRow<In>(reduce, from, n, [&](const auto& run) { max = max.binaryExpr(run, Max()); });
         ForEachRow<In>(reduce, from, n,
-                       [&](const auto& run) { sums += (run - max).exp().template cast<double>(); });
+                       [&](const auto& run) { sums += Exponentials<In>(run - max).template cast<double>(); });
         for (std::int64_t i = 0; i < n; ++i) y[o + i] = finish(max[i], sums[i]);
       });
 }

@@ -1,22 +1,23 @@
-// Functions of the C library for vectors of 16 bytes (libmvec, of glibc 2.35 and later on x86-64). Their
-// results differ from those of the functions for one number, so an array must go through one kind only.
+// Functions of the C library for vectors (libmvec, of glibc 2.35 and later on x86-64). They exist for vectors
+// of 16, 32 and 64 bytes. The results of these, and those of the functions for one number, differ in the last
+// bits, so a process uses one kind only.
 #ifndef WARPLINE_KERNELS_CPU_VECTOR_MATH_H_
 #define WARPLINE_KERNELS_CPU_VECTOR_MATH_H_
 
-#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/map/functions.h"
 
 #if defined(__x86_64__) && defined(__GLIBC__)
 #if __GLIBC_PREREQ(2, 35)
 #define WARPLINE_HAS_VECTOR_MATH 1
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 #endif
 
-// The operation, and the functions for float and double. Others, such as log and sin, miss the bounds of the
-// table of operations (kernels/map/operations.h) by an ulp or two.
+// The operation, and the functions for float and double. Others, such as log and sin, would miss the bounds
+// of the table of operations (kernels/map/operations.h).
 #define WARPLINE_VECTOR_FUNCTIONS(X) \
   X(Exp, expf, exp)                  \
   X(Exp2, exp2f, exp2)               \
@@ -29,13 +30,22 @@
 
 #ifdef WARPLINE_HAS_VECTOR_MATH
 extern "C" {
-// Names by the vector ABI of x86-64: b is SSE, N without a mask, then the elements of a vector.
+// Names by the vector ABI of x86-64: b is SSE, d AVX2 and e AVX-512; N without a mask, then the elements of a
+// vector.
 #define WARPLINE_DECLARE(operation, of_float, of_double) \
   __m128 _ZGVbN4v_##of_float(__m128) noexcept;           \
-  __m128d _ZGVbN2v_##of_double(__m128d) noexcept;
+  __m256 _ZGVdN8v_##of_float(__m256) noexcept;           \
+  __m512 _ZGVeN16v_##of_float(__m512) noexcept;          \
+  __m128d _ZGVbN2v_##of_double(__m128d) noexcept;        \
+  __m256d _ZGVdN4v_##of_double(__m256d) noexcept;        \
+  __m512d _ZGVeN8v_##of_double(__m512d) noexcept;
 WARPLINE_VECTOR_FUNCTIONS(WARPLINE_DECLARE)
 #undef WARPLINE_DECLARE
 }
+
+// Without fma, which the compiler would use in loops of complex products, contraction off or not.
+#define WARPLINE_AVX2 __attribute__((target("avx2")))
+#define WARPLINE_AVX512 __attribute__((target("avx512f")))
 #endif
 
 namespace warpline::cpu {
@@ -47,35 +57,58 @@ struct VectorMath {
 };
 
 #ifdef WARPLINE_HAS_VECTOR_MATH
-#define WARPLINE_APPLY(operation, of_float, of_double)                    \
-  template <>                                                             \
-  struct VectorMath<map::operation> {                                     \
-    static constexpr bool kHas = true;                                    \
-    static __m128 Apply(__m128 x) { return ::_ZGVbN4v_##of_float(x); }    \
-    static __m128d Apply(__m128d x) { return ::_ZGVbN2v_##of_double(x); } \
+#define WARPLINE_APPLY(operation, of_float, of_double)                                    \
+  template <>                                                                             \
+  struct VectorMath<map::operation> {                                                     \
+    static constexpr bool kHas = true;                                                    \
+    static __m128 Apply(__m128 x) { return ::_ZGVbN4v_##of_float(x); }                    \
+    static __m128d Apply(__m128d x) { return ::_ZGVbN2v_##of_double(x); }                 \
+    WARPLINE_AVX2 static __m256 Apply(__m256 x) { return ::_ZGVdN8v_##of_float(x); }      \
+    WARPLINE_AVX2 static __m256d Apply(__m256d x) { return ::_ZGVdN4v_##of_double(x); }   \
+    WARPLINE_AVX512 static __m512 Apply(__m512 x) { return ::_ZGVeN16v_##of_float(x); }   \
+    WARPLINE_AVX512 static __m512d Apply(__m512d x) { return ::_ZGVeN8v_##of_double(x); } \
   };
 WARPLINE_VECTOR_FUNCTIONS(WARPLINE_APPLY)
 #undef WARPLINE_APPLY
 
-inline __m128 LoadVector(const float* x) { return _mm_loadu_ps(x); }
-inline __m128d LoadVector(const double* x) { return _mm_loadu_pd(x); }
-inline void StoreVector(float* to, __m128 x) { _mm_storeu_ps(to, x); }
-inline void StoreVector(double* to, __m128d x) { _mm_storeu_pd(to, x); }
+// The bytes of the widest vectors that this processor has functions for.
+inline int VectorBytes() {
+  static const int bytes = __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
+  return bytes;
+}
 
-// Applies the function to `count` numbers. The last vector is padded, so that a result does not depend on its
-// place. `to` may be x.
+// Each loop applies the function to `count` numbers. The last vector is padded, so that a result does not
+// depend on its place. `to` may be x.
+#define WARPLINE_VECTOR_LOOP(name, target, bytes)                                    \
+  template <typename Function, typename T>                                           \
+  target void name(const T* x, T* to, int count) {                                   \
+    typedef T Vector __attribute__((vector_size(bytes))); /* NOLINT: an attribute */ \
+    constexpr int kLanes = static_cast<int>(bytes / sizeof(T));                      \
+    Vector vector = {};                                                              \
+    int i = 0;                                                                       \
+    for (; i + kLanes <= count; i += kLanes) {                                       \
+      std::memcpy(&vector, x + i, bytes);                                            \
+      vector = VectorMath<Function>::Apply(vector);                                  \
+      std::memcpy(to + i, &vector, bytes);                                           \
+    }                                                                                \
+    if (i == count) return;                                                          \
+    const std::size_t rest = static_cast<std::size_t>(count - i) * sizeof(T);        \
+    vector = Vector{};                                                               \
+    std::memcpy(&vector, x + i, rest);                                               \
+    vector = VectorMath<Function>::Apply(vector);                                    \
+    std::memcpy(to + i, &vector, rest);                                              \
+  }
+WARPLINE_VECTOR_LOOP(ApplyTo16Bytes, , 16)
+WARPLINE_VECTOR_LOOP(ApplyTo32Bytes, WARPLINE_AVX2, 32)
+WARPLINE_VECTOR_LOOP(ApplyTo64Bytes, WARPLINE_AVX512, 64)
+#undef WARPLINE_VECTOR_LOOP
+
 template <typename Function, typename T>
 void ApplyToVectors(const T* x, T* to, int count) {
-  constexpr int kLanes = static_cast<int>(16 / sizeof(T));
-  int i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    StoreVector(to + i, VectorMath<Function>::Apply(LoadVector(x + i)));
-  }
-  if (i == count) return;
-  T rest[kLanes] = {}, results[kLanes];
-  std::copy(x + i, x + count, rest);
-  StoreVector(results, VectorMath<Function>::Apply(LoadVector(rest)));
-  std::copy(results, results + (count - i), to + i);
+  const int bytes = VectorBytes();
+  if (bytes == 64) return ApplyTo64Bytes<Function>(x, to, count);
+  if (bytes == 32) return ApplyTo32Bytes<Function>(x, to, count);
+  ApplyTo16Bytes<Function>(x, to, count);
 }
 #endif
 
