@@ -148,10 +148,11 @@ struct MapNode {
 struct MapProblem {
   DType dtype = DType::kF32;  // of the first input; of the result if there is none
   Shape shape;
-  std::vector<MapInput> inputs;        // at most kMaxMapInputs
-  std::vector<MapNode> nodes;          // 1 to kMaxMapNodes
-  std::vector<std::int16_t> further;   // nodes that are results beside the last one
-  std::optional<Strides> out_strides;  // of each result; nothing: dense
+  std::vector<MapInput> inputs;       // at most kMaxMapInputs
+  std::vector<MapNode> nodes;         // 1 to kMaxMapNodes
+  std::vector<std::int16_t> further;  // nodes that are results beside the last one
+  // The result is dense if there are none. Several results always are.
+  std::optional<Strides> out_strides;
 
   DType OutDType() const { return nodes.back().dtype; }
   // Results have numbers: 0 is that of the last node, and the further ones follow.

@@ -122,10 +122,8 @@ std::string MapText(const MapProblem& p) {
   }
   absl::StrAppend(&text, " =");
   if (p.OutStrides() != dense) absl::StrAppend(&text, "@", Join(p.OutStrides().data(), p.shape.rank, ","));
-  for (std::size_t i = 0; i < p.nodes.size(); ++i) {
-    const MapNode& node = p.nodes[i];
-    const auto place = std::find(p.further.begin(), p.further.end(), static_cast<std::int16_t>(i));
-    absl::StrAppend(&text, " ", place == p.further.end() ? "" : "*", ToAbsl(Name(node.op)));
+  for (const MapNode& node : p.nodes) {
+    absl::StrAppend(&text, " ", ToAbsl(Name(node.op)));
     if (RowOf(node.op).result == MapResult::kGiven) absl::StrAppend(&text, ":", ToAbsl(Name(node.dtype)));
     const auto operands = static_cast<std::size_t>(std::max(RowOf(node.op).operands, 1));
     absl::StrAppend(&text, "(", absl::StrJoin(std::span(node.operands).first(operands), ","), ")");
@@ -428,18 +426,7 @@ Problem ParseMap(Line& line, const Shape& shape) {
     types.push_back(p.inputs.back().dtype);
   }
   if (p.inputs.size() > kMaxMapInputs) line.Refuse("at most 32 inputs");
-  while (line.ok() && !line.AtEnd()) {
-    std::string word = line.Take("a node");
-    if (word[0] == '*') {  // a further result
-      p.further.push_back(static_cast<std::int16_t>(p.nodes.size()));
-      word.erase(0, 1);
-    }
-    p.nodes.push_back(ParseNode(line, word, types));
-  }
-  if (p.ResultCount() > kMaxMapOutputs) line.Refuse("at most 8 results");
-  if (!p.further.empty() && p.further.back() + 1 == std::ssize(p.nodes)) {
-    line.Refuse("no * at the last node, which is a result");
-  }
+  while (line.ok() && !line.AtEnd()) p.nodes.push_back(ParseNode(line, line.Take("a node"), types));
   if (p.nodes.empty() || p.nodes.size() > kMaxMapNodes) line.Refuse("1 to 256 nodes");
   if (!p.nodes.empty()) p.dtype = p.inputs.empty() ? p.OutDType() : p.inputs[0].dtype;
   return p;
@@ -500,7 +487,7 @@ std::string ProblemText(const Problem& problem) {
         const Shape shape = ShapeOf(p);
         if (shape.rank == 0 || shape.Count() == 0) return "";
         if constexpr (std::is_same_v<decltype(p), const MapProblem&>) {
-          return MapText(p);
+          return p.further.empty() ? MapText(p) : "";
         } else {
           return absl::StrCat(OpName(problem), " ", TypeName(problem), " ", Sizes(shape), Details(p));
         }

@@ -433,10 +433,6 @@ absl::Status CheckMapCounts(std::size_t inputs, const v1::MapStep& map) {
   if (map.nodes_size() == 0 || map.nodes_size() > kMaxMapNodes) {
     return FieldError("nodes", absl::StrCat("has ", map.nodes_size(), "; a map has 1 to ", kMaxMapNodes));
   }
-  if (map.outputs_size() >= kMaxMapOutputs) {
-    return FieldError("outputs", absl::StrCat("has ", map.outputs_size(), "; a map has at most ",
-                                              kMaxMapOutputs - 1, " results beside that of its last node"));
-  }
   return absl::OkStatus();
 }
 

@@ -99,7 +99,7 @@ absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOption
 absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type);
 absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& factor);
 absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y);
-// The counts of inputs, nodes and results must have been checked.
+// The counts of inputs and nodes, and of results (ProgramRules), must have been checked.
 absl::Status CheckMapCounts(std::size_t inputs, const v1::MapStep& map);
 absl::StatusOr<ConvertedStep> ConvertMap(const OperandList& inputs, const v1::MapStep& map,
                                          ScalarReader scalars);

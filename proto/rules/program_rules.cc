@@ -170,6 +170,10 @@ absl::Status ProgramRules::NameSteps() {
 
 absl::Status ProgramRules::NameFurther(int step) {
   const v1::MapStep& map = program_.steps(step).map();  // the default of other operations has none
+  if (map.outputs_size() >= kMaxMapOutputs) {
+    return FieldError("outputs", absl::StrCat("has ", map.outputs_size(), "; a map has at most ",
+                                              kMaxMapOutputs - 1, " results beside that of its last node"));
+  }
   values_[static_cast<std::size_t>(num_inputs_ + step)].further = static_cast<int>(values_.size());
   for (int i = 0; i < map.outputs_size(); ++i) {
     const std::string field = absl::StrCat("outputs[", i, "].name");
@@ -422,6 +426,10 @@ absl::StatusOr<Operand> ProgramRules::OutputOf(Value& value, std::vector<bool>& 
 absl::Status ProgramRules::CheckOutputs(AddStep add_step, AddOutput add) {
   const auto& outputs = program_.outputs();
   if (outputs.empty()) return FieldError("program.outputs", "missing; a program returns at least 1");
+  if (outputs.size() > kMaxOutputs) {
+    return FieldError("program.outputs",
+                      absl::StrCat(outputs.size(), " are above the limit of ", kMaxOutputs));
+  }
   std::vector<int> returned;
   std::vector<bool> taken;
   for (int i = 0; i < outputs.size(); ++i) {

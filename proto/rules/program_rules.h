@@ -22,6 +22,7 @@ namespace warpline {
 // Maximum numbers of steps and of inputs of a program. GetInfo tells them.
 inline constexpr int kMaxSteps = 256;
 inline constexpr std::size_t kMaxInputs = 128;
+inline constexpr int kMaxOutputs = 256;
 // Maximum number of kernels of a program: a step that joins arrays has one for each of them, and a view may
 // need one that copies it.
 inline constexpr int kMaxKernels = 1024;

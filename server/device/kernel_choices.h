@@ -53,7 +53,7 @@ H HashProblem(H hash, const ReduceProblem& p) {
 template <typename H>
 H HashProblem(H hash, const MapProblem& p) {
   hash = H::combine(std::move(hash), p.shape.rank, p.shape.dims, p.OutStrides(), p.inputs.size(),
-                    p.nodes.size());
+                    p.nodes.size(), p.further);
   for (const MapInput& input : p.inputs) hash = H::combine(std::move(hash), input.dtype, input.strides);
   for (const MapNode& node : p.nodes) hash = H::combine(std::move(hash), node.op, node.dtype, node.operands);
   return hash;

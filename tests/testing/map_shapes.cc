@@ -269,6 +269,7 @@ void AppendSeveralResults(DType dtype, std::vector<MapProblem>& all) {
     constexpr std::int16_t kUnread = 3;  // nodes
     std::int16_t last = x;
     for (int k = 0; k < 5; ++k) last = map.Node(ops[random() % ops.size()], last, y, x);
+    if (i % 4 == 3) map.Cast(dtype, last);  // changes nothing, so two results may be one value
     MapProblem problem = map.Build();
     for (std::int16_t node = 0; node < 7; ++node) {
       if (node < kUnread || i == 0 || random() % 2 == 0) problem.further.push_back(node);

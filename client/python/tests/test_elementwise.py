@@ -325,6 +325,9 @@ def test_results_that_read_the_same_come_from_one_map(client):
     assert steps_of(doubled, doubled + u) == steps_of(doubled + u, doubled) == ["map 3"]
     for got, want in zip(client.run(doubled + u, doubled), (2 * x + y, 2 * x)):
         same(got, want)
+    # What only they read.
+    difference = t - u
+    assert steps_of(difference * difference, abs(difference)) == ["map 3"]
     for got, want in zip(client.run(*divmod(t, u)), np.divmod(x, y)):
         same(got, want)
     for got, want in zip(client.run(*np.divmod(7, u)), np.divmod(np.float32(7), y)):
@@ -344,6 +347,8 @@ def test_results_that_gain_nothing_together_stay_apart(client):
     assert len(steps_of(*many)) == 2  # a map has eight results
     for i, got in enumerate(client.run(*many)):
         same(got, array("f4") + i)
+    with pytest.raises(warpline.InvalidArgument, match="program.outputs: 257 are above the limit of 256"):
+        client.run(*[t + i for i in range(257)])
 
 
 def test_results_of_one_map_go_where_each_is_wanted(client):

@@ -31,7 +31,7 @@ absl::StatusOr<OutputPlace> ReadPlace(const std::string& field, int index, const
 
 absl::StatusOr<std::vector<RequestedSink>> ReadSinks(const v1::RequestOptions& options,
                                                      const TokenValues& values) {
-  constexpr int kMaxSinks = kMaxSteps;  // a program has no more outputs
+  constexpr int kMaxSinks = kMaxOutputs;  // of a program
   if (options.sinks_size() > kMaxSinks) {
     return FieldError("options.sinks",
                       absl::StrCat(options.sinks_size(), " are above the limit of ", kMaxSinks));

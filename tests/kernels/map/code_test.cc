@@ -47,7 +47,9 @@ TEST(MapCodeTest, ASlotIsUsedAgainAfterItsLastReader) {
 
 TEST(MapCodeTest, ResultsKeepTheirSlotsToTheEnd) {
   // The square root is read by its neighbour alone, and the cast changes nothing: its result is the input.
-  const MapCode code = Lower(Map("map 64 f32 = *cast:f32(0) *sqrt(0) *constant:f32(0) negative(2) exp(4)"));
+  MapProblem map = Map("map 64 f32 = cast:f32(0) sqrt(0) constant:f32(0) negative(2) exp(4)");
+  map.further = {0, 1, 2};
+  const MapCode code = Lower(map);
   ASSERT_EQ(code.results.size(), 4u);
   ASSERT_EQ(code.instructions.size(), 4u);
   EXPECT_EQ(code.results[0], kLastResult);

@@ -307,49 +307,81 @@ class Group(NamedTuple):
 
 def groups(needed: Sequence["Expression"], outputs: Sequence["Expression"]) -> dict["Expression", Group]:
     """The maps of a program, by the results of their last nodes. needed: all expressions, in order."""
-    readers: dict[Expression, list[Expression]] = {}
-    for x in needed:
-        for y in x._inputs:
-            readers.setdefault(y, []).append(x)
-    roots: dict[Expression, Expression] = {}
-    members: dict[Expression, list[Expression]] = {}
-    inputs: dict[Expression, set[Expression]] = {}
-    returned = set(outputs)
-    for x in reversed(needed):
-        if not is_node(x) or _is_constant(x):
-            continue
-        its = {roots.get(reader) for reader in readers.get(x, [])}
-        root = its.pop() if len(its) == 1 and x not in returned else None
-        if root is not None and _joins(x, root):
-            reads = (inputs[root] - {x}) | {y for y in x._inputs if not _is_constant(y)}
-            if _fits(len(members[root]) + 1, reads):
-                roots[x], inputs[root] = root, reads
-                members[root].append(x)
+    grouping = _Grouping(needed, outputs)
+    grouping.join_readers()
+    if grouping.merge_results(outputs):
+        grouping.join_readers()  # what only one of the merged maps read
+    return {root: Group(sorted(its, key=lambda x: x._serial), grouping.further[root])
+            for root, its in grouping.members.items()}
+
+
+class _Grouping:
+    """Maps that grow. Each is known by its root, the last of its members, and computed in the place of that one."""
+
+    def __init__(self, needed: Sequence["Expression"], outputs: Sequence["Expression"]) -> None:
+        self.nodes = [x for x in needed if is_node(x) and not _is_constant(x)]
+        self.returned = set(outputs)
+        self.roots = {x: x for x in self.nodes}
+        self.members = {x: [x] for x in self.nodes}
+        self.further: dict[Expression, list[Expression]] = {x: [] for x in self.nodes}
+        self.inputs = {x: {y for y in x._inputs if not _is_constant(y)} for x in self.nodes}
+        self.readers: dict[Expression, list[Expression]] = {}
+        for x in needed:
+            for y in x._inputs:
+                self.readers.setdefault(y, []).append(x)
+
+    def join_readers(self) -> None:
+        """Computes what only one map reads in that map."""
+        for x in reversed(self.nodes):
+            if x in self.members and x not in self.returned:
+                readers = self._maps_that_read(x)
+                root = next(iter(readers)) if len(readers) == 1 else None
+                if root is not None and _joins(x, root):
+                    self._absorb(x, root)
+
+    def merge_results(self, outputs: Sequence["Expression"]) -> bool:
+        """Makes one map of results that read the same, or one of another, where nothing else reads the earlier one."""
+        results = sorted((x for x in outputs if x in self.members and _may_be_further(x)), key=lambda x: x._serial)
+        by_input: dict[Expression, list[Expression]] = {}
+        for x in results:
+            for y in self.inputs[x]:
+                if y.shape == x.shape:
+                    by_input.setdefault(y, []).append(x)
+        merged = False
+        for x in results:
+            if len(self.further[x]) + 2 > MAX_OUTPUTS:
                 continue
-        roots[x], members[x] = x, [x]
-        inputs[x] = {y for y in x._inputs if not _is_constant(y)}
-    further: dict[Expression, list[Expression]] = {x: [] for x in members}
-    # Results that read the same, or one of another, come from one map, if nothing else reads the earlier one.
-    kept = [x for x in outputs if x in members and _may_be_further(x)]
-    for x in sorted(kept, key=lambda x: x._serial):
-        readers_of_x = {roots.get(reader) for reader in readers.get(x, [])}
-        for root in kept:
-            if root._serial <= x._serial or root not in members or readers_of_x - {root}:
-                continue
-            reads = (inputs[root] | inputs[x]) - {x}
             # One map in place of two pays where it reads something of this size once instead of twice.
-            whole = {y for y in (inputs[root] & inputs[x]) | (inputs[root] & {x}) if y.shape == root.shape}
-            results = len(further[root]) + len(further[x]) + 2
-            if x.shape != root.shape or not whole or results > MAX_OUTPUTS:
-                continue
-            if not _fits(len(members[root]) + len(members[x]), reads):
-                continue
-            members[root] += members.pop(x)
-            further[root] += [*further.pop(x), x]
-            inputs[root] = reads
-            roots.update({y: root for y in members[root]})
-            break
-    return {root: Group(sorted(its, key=lambda x: x._serial), further[root]) for root, its in members.items()}
+            candidates = [root for y in (x, *self.inputs[x]) for root in self._later(by_input.get(y, []), x)]
+            for root in sorted(set(candidates), key=lambda root: root._serial):
+                if root.shape == x.shape and not self._maps_that_read(x) - {root} and self._absorb(x, root):
+                    merged = True
+                    break
+        return merged
+
+    def _later(self, roots: list["Expression"], x: "Expression") -> list["Expression"]:
+        """The next few maps behind x: of thousands of results, not all are tried."""
+        while roots and roots[0]._serial <= x._serial:
+            del roots[0]
+        return roots[:MAX_OUTPUTS]
+
+    def _maps_that_read(self, x: "Expression") -> set["Expression | None"]:
+        """The roots; None among them if something else reads x, too."""
+        return {self.roots.get(reader) for reader in self.readers.get(x, [])}
+
+    def _absorb(self, x: "Expression", root: "Expression") -> bool:
+        """Computes the map of x in that of `root`, if it fits."""
+        further = [*self.further[x], x] if x in self.returned else self.further[x]
+        reads = (self.inputs[root] | self.inputs[x]) - {x}
+        count = len(self.members[root]) + len(self.members[x])
+        if not _fits(count, reads) or len(self.further[root]) + len(further) + 1 > MAX_OUTPUTS:
+            return False
+        for member in self.members[x]:
+            self.roots[member] = root
+        self.members[root] += self.members.pop(x)
+        self.further[root] += further
+        self.inputs[root] = reads
+        return True
 
 
 def _fits(count: int, inputs: set["Expression"]) -> bool:

@@ -338,6 +338,18 @@ TEST(ConvertRunTest, NamesOfFurtherResultsFollowTheRulesOfSteps) {
             "program.steps[3].name: step \"mapped\": its result neither is an output nor goes into one");
 }
 
+TEST(ConvertRunTest, LimitsOfResultsAreCheckedBeforeTheirNames) {
+  Chain run;
+  v1::MapStep& map = AddTwoResults(run);
+  for (int i = 0; i < 7; ++i) map.add_outputs();
+  EXPECT_EQ(Convert(run).status().message(),
+            "program.steps[3].outputs: step \"mapped\": has 8; a map has at most 7 results beside that of "
+            "its last node");
+  Chain many;
+  for (int i = 0; i < 256; ++i) many.request.mutable_program()->add_outputs("product");
+  EXPECT_EQ(Convert(many).status().message(), "program.outputs: 257 are above the limit of 256");
+}
+
 TEST(ConvertRunTest, AdditionBroadcasts) {
   Chain run;
   run.AddInput("column", {2, 1}, 8);
