@@ -42,6 +42,7 @@ size_t warpline_result_variant_count(const warpline_result* result) {
 }
 
 const char* warpline_result_variant(const warpline_result* result, size_t index) {
+  if (index >= warpline_result_variant_count(result)) return "";
   return result->execution.variants(static_cast<int>(index)).c_str();
 }
 

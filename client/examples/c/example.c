@@ -24,7 +24,8 @@ static warpline_result* run(warpline_client* client, const char* text, warpline_
   warpline_result* result = NULL;
   check(warpline_program_parse(text, &program));
   x.name = "x";
-  check(warpline_run(client, program, &x, 1, NULL, 0, NULL, &result));
+  const warpline_call_options options = {.size = sizeof(options), .report = 1};
+  check(warpline_run(client, program, &x, 1, NULL, 0, &options, &result));
   warpline_program_free(program);
   printf("%s, by %s of %s:", text, warpline_result_variant(result, 0), warpline_result_backend(result));
   return result;

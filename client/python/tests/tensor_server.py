@@ -174,7 +174,7 @@ class TensorServer:
         if kind == "scale":
             return x[0] * x[0].dtype.type(fields.factor)
         if kind == "map":
-            return self.map(fields.nodes, list(x))
+            return self.map(fields.nodes, list(x))[-1]
         return np.asarray(x[0] + x[1])
 
     def map(self, nodes, values):
@@ -186,7 +186,7 @@ class TensorServer:
                 operands, name = [np.asarray(number)], "cast"
             values.append(np.asarray(operands[0].astype(DTYPES[node.data_type]) if name == "cast"
                                      else getattr(np, name)(*operands)))
-        return values[-1]
+        return values
 
     def Transpose(self, request, context):
         y = self.apply("transpose", request, [self.value(request.x, context)])
@@ -204,7 +204,10 @@ class TensorServer:
         values = {named.name: self.value(named.tensor, context) for named in request.inputs}
         for step in request.program.steps:
             kind = step.WhichOneof("operation")
-            values[step.name] = self.apply(kind, getattr(step, kind), [values[name] for name in step.inputs])
+            inputs = [values[name] for name in step.inputs]
+            values[step.name] = self.apply(kind, getattr(step, kind), inputs)
+            for further in step.map.outputs:
+                values[further.name] = self.map(step.map.nodes, list(inputs))[len(inputs) + further.node]
         outputs = [v1.NamedTensor(name=name, tensor=self.result(values[name], request.options, context, name))
                    for name in request.program.outputs]
         return v1.RunResponse(outputs=outputs, execution=v1.Execution(device=1))
