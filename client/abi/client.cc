@@ -50,6 +50,8 @@ warpline_error* warpline_client_create(const char* target, const warpline_client
         .shared_memory = static_cast<warpline::client::SharedMemory>(given.shared_memory)};
     if (given.pool_bytes != 0) made.pool_bytes = given.pool_bytes;
     if (given.share_from_bytes != 0) made.share_from_bytes = given.share_from_bytes;
+    if (given.stream_from_bytes != 0) made.stream_from_bytes = given.stream_from_bytes;
+    made.channels = given.channels;
     *out = new warpline_client(target, made);
     return absl::OkStatus();
   });

@@ -109,7 +109,9 @@ Session::Session(const CommonFlags& common, bool prints_to_stderr, const Session
       ttl_(flags.ttl),
       client_(std::make_unique<Client>(common.server, ClientOptions{.channel = common.channel(),
                                                                     .max_retries = common.retries,
-                                                                    .region_socket = common.regions})),
+                                                                    .region_socket = common.regions,
+                                                                    // Transport decides how arrays travel.
+                                                                    .stream_from_bytes = 0})),
       transport_(*client_, flags.transport, common) {}
 
 absl::StatusOr<NpyArray> Session::Read(const std::string& path, std::optional<DType> dtype) {

@@ -9,6 +9,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -19,9 +20,11 @@
 #include "absl/time/clock.h"
 #include "client/src/arrived.h"
 #include "client/src/attempts.h"
+#include "client/src/callback_thread.h"
 #include "client/src/codec.h"
 #include "client/src/connection.h"
 #include "client/src/grpc_error.h"
+#include "client/src/interrupt.h"
 #include "client/src/message_writer.h"
 #include "client/src/methods.h"
 #include "client/src/placed.h"
@@ -31,6 +34,7 @@
 #include "client/src/region_pool.h"
 #include "client/src/result_type.h"
 #include "client/src/shared_region.h"
+#include "client/src/streaming.h"
 #include "client/src/tensor_client.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "kernels/status_macros.h"
@@ -51,6 +55,41 @@ absl::StatusOr<std::string> Flatten(const grpc::ByteBuffer& message) {
 
 std::vector<std::string> OutputsOf(const RunArgs& args) {
   return {args.program.outputs().begin(), args.program.outputs().end()};
+}
+
+// The operands and results of a call, by their places, that do not travel in its messages.
+struct LargeArrays {
+  std::vector<std::size_t> operands, results;
+  std::size_t operand_bytes = 0, result_bytes = 0;  // with the small ones
+
+  bool any() const { return !operands.empty() || !results.empty(); }
+  // True if they could travel in messages all the same.
+  bool may_be_inline() const { return operand_bytes <= kMaxMessageBytes && result_bytes <= kMaxMessageBytes; }
+};
+
+// The lease of a result that is fetched at once. It is renewed meanwhile.
+constexpr absl::Duration kFetchLease = absl::Minutes(1);
+
+// Returns where result `i` goes. `options` are those of the call.
+Destination DestinationOf(const OperationArgs&, const CallOptions& options, std::size_t) {
+  return options.destination;
+}
+Destination DestinationOf(const RunArgs& args, const CallOptions&, std::size_t i) {
+  return i < args.destinations.size() ? args.destinations[i] : Destination();
+}
+void SetDestination(OperationArgs&, CallOptions& options, std::size_t, const Destination& to) {
+  options.destination = to;
+}
+void SetDestination(RunArgs& args, CallOptions&, std::size_t i, const Destination& to) {
+  args.destinations.resize(std::max(args.destinations.size(), i + 1));
+  args.destinations[i] = to;
+}
+
+absl::Status FetchInto(Streaming& streaming, const Destination& to, std::size_t, Result& result) {
+  return streaming.Fetch(to, result.array, result.tensor);
+}
+absl::Status FetchInto(Streaming& streaming, const Destination& to, std::size_t i, RunResult& result) {
+  return streaming.Fetch(to, result.outputs[i].second, result.tensors[i]);
 }
 
 }  // namespace
@@ -94,7 +133,11 @@ class Client::Impl {
     calls_.AwaitNone();
   }
   Impl(const std::string& target, const ClientOptions& options)
-      : regions_(target, options), connection_(target, options), tensors_(connection_) {
+      : stream_from_bytes_(options.stream_from_bytes),
+        channels_(options.channels),
+        regions_(target, options),
+        connection_(target, options),
+        tensors_(connection_) {
     const SharedMemory mode = options.shared_memory;
     const bool may_share = mode == SharedMemory::kAuto && regions_.SocketPath().ok();
     if (may_share || mode == SharedMemory::kAlways) pool_.emplace(regions_, connection_, options);
@@ -143,8 +186,25 @@ class Client::Impl {
               std::function<void(absl::StatusOr<Outcome>)> done);
   RegionPool* pool() { return pool_ ? &*pool_ : nullptr; }
 
+  template <typename Args>
+  LargeArrays LargeOf(const Args& args, const ResultTypes& types, const CallOptions& options) const;
+  // All arrays that are not in regions travel in the messages.
+  absl::StatusOr<Result> ComputeInMessages(const OperationArgs& args, ResultTypes types,
+                                           absl::Duration timeout, const CallOptions& options);
+  absl::StatusOr<RunResult> ComputeInMessages(const RunArgs& args, ResultTypes types, absl::Duration timeout,
+                                              const CallOptions& options);
+  template <typename Outcome, typename Args>
+  absl::StatusOr<Outcome> ComputeStreamed(const Args& args, const LargeArrays& large, absl::Time deadline,
+                                          const CallOptions& options);
+  template <typename Outcome, typename Args>
+  absl::StatusOr<Outcome> StreamOnce(const Args& given, const LargeArrays& large, absl::Time deadline,
+                                     const CallOptions& options);
+
+  const std::size_t stream_from_bytes_;
+  const int channels_;
   std::once_flag closed_;
   CallsInFlight calls_;             // those of ComputeAsync
+  CallbackThread streams_;          // calls of ComputeAsync with large arrays, one after another
   RegionClient regions_;            // calls in flight use it
   std::optional<RegionPool> pool_;  // calls in flight use it
   Connection connection_;
@@ -211,9 +271,100 @@ absl::StatusOr<RunResult> DecodePlaced(Placed<RunArgs>& placed, const grpc::Byte
 
 }  // namespace
 
+template <typename Args>
+LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types,
+                                  const CallOptions& options) const {
+  LargeArrays large;
+  if (pool_ || stream_from_bytes_ == 0) return large;
+  const auto is_in_region = [&](const void* data) {
+    return data != nullptr && regions_.table().Find(data, 0) != nullptr;
+  };
+  std::vector<std::size_t> bytes;
+  ForEachOperand(args, [&](const Operand& operand) {
+    // An operand that is not valid is reported when it is encoded.
+    const bool travels = operand.resident.empty() && !is_in_region(operand.data);
+    bytes.push_back(travels ? ByteSize({.dtype = operand.dtype, .shape = operand.shape}).value_or(0) : 0);
+  });
+  large.operands = LargestOf(bytes, stream_from_bytes_);
+  large.operand_bytes = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
+  bytes.clear();
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const Destination to = DestinationOf(args, options, i);
+    const bool travels = types[i].has_value() && !to.keep && to.region == nullptr && !is_in_region(to.data);
+    // A destination that is too small is the same error as without.
+    bytes.push_back(travels && (to.data == nullptr || to.bytes >= types[i]->bytes) ? types[i]->bytes : 0);
+  }
+  large.results = LargestOf(bytes, stream_from_bytes_);
+  large.result_bytes = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
+  return large;
+}
+
+template <typename Outcome, typename Args>
+absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeArrays& large,
+                                                 absl::Time deadline, const CallOptions& options) {
+  Args args = given;
+  CallOptions own = options;
+  std::vector<Operand*> operands, to_send;
+  std::optional<int> device;
+  ForEachOperand(args, [&](Operand& operand) {
+    operands.push_back(&operand);
+    if (!device.has_value()) device = operand.device;
+  });
+  for (const std::size_t i : large.operands) to_send.push_back(operands[i]);
+  for (const std::size_t i : large.results) SetDestination(args, own, i, {.keep = kFetchLease});
+  Streaming streaming(tensors_, deadline, options.request_id, channels_);
+  RETURN_IF_ERROR(streaming.Send(to_send, device));
+  ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
+  const absl::Duration left = std::max(deadline - absl::Now(), absl::Nanoseconds(1));
+  ASSIGN_OR_RETURN(Outcome outcome, ComputeInMessages(args, std::move(types), left, own));
+  for (const std::size_t i : large.results) {
+    RETURN_IF_ERROR(FetchInto(streaming, DestinationOf(given, options, i), i, outcome));
+  }
+  return outcome;
+}
+
+template <typename Outcome, typename Args>
+absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const LargeArrays& large,
+                                                      absl::Time deadline, const CallOptions& options) {
+  absl::StatusOr<Outcome> outcome = StreamOnce<Outcome>(args, large, deadline, options);
+  if (outcome.ok()) return outcome;
+  // There may be no room for resident tensors, or the calls may have met several servers: one that was
+  // started anew, or those behind a balancer. A message needs neither room nor a second call.
+  bool names_tensors = !options.free_after.empty();
+  ForEachOperand(args, [&](const Operand& operand) { names_tensors |= !operand.resident.empty(); });
+  const absl::Status& status = outcome.status();
+  const bool is_refused = absl::IsResourceExhausted(status) || absl::IsUnimplemented(status);
+  const bool is_lost = absl::IsFailedPrecondition(status) || (absl::IsNotFound(status) && !names_tensors);
+  const absl::Duration left = deadline - absl::Now();
+  if (left <= absl::ZeroDuration() || connection_.closed() || WasInterrupted()) return outcome;
+  if (large.may_be_inline() && (is_refused || is_lost)) {
+    ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
+    return ComputeInMessages(args, std::move(types), left, options);
+  }
+  if (is_lost && connection_.may_retry()) return StreamOnce<Outcome>(args, large, deadline, options);
+  return outcome;
+}
+
 absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Duration timeout,
                                              const CallOptions& options) {
+  RETURN_IF_ERROR(CheckTimeout(timeout));
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
+  const LargeArrays large = LargeOf(args, types, options);
+  if (large.any()) return ComputeStreamed<Result>(args, large, absl::Now() + timeout, options);
+  return ComputeInMessages(args, std::move(types), timeout, options);
+}
+
+absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Duration timeout,
+                                                const CallOptions& options) {
+  RETURN_IF_ERROR(CheckTimeout(timeout));
+  ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
+  const LargeArrays large = LargeOf(args, types, options);
+  if (large.any()) return ComputeStreamed<RunResult>(args, large, absl::Now() + timeout, options);
+  return ComputeInMessages(args, std::move(types), timeout, options);
+}
+
+absl::StatusOr<Result> Client::Impl::ComputeInMessages(const OperationArgs& args, ResultTypes types,
+                                                       absl::Duration timeout, const CallOptions& options) {
   Placed<OperationArgs> placed(pool(), args, std::move(types), options.destination, /*keeps=*/false);
   const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, SentOf(options)); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
@@ -223,9 +374,9 @@ absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Du
   return Call(MethodOf(args), placed.placement(), encode, decode, timeout, options);
 }
 
-absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Duration timeout,
-                                                const CallOptions& options) {
-  ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
+absl::StatusOr<RunResult> Client::Impl::ComputeInMessages(const RunArgs& args, ResultTypes types,
+                                                          absl::Duration timeout,
+                                                          const CallOptions& options) {
   Placed<RunArgs> placed(pool(), args, std::move(types), {}, /*keeps=*/false);
   const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, SentOf(options)); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
@@ -358,6 +509,19 @@ void Client::Impl::Repeat(const std::string& method, const Args& args, absl::Dur
   if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
   absl::StatusOr<ResultTypes> types = ResultTypesOf(args);
   if (!types.ok()) return done(types.status());
+  if (LargeArrays large = LargeOf(args, *types, options); large.any()) {
+    streams_.Expect();
+    streams_.Run([this, counted = std::make_shared<CallsInFlight::Counted>(calls_), args,
+                  large = std::move(large), deadline = absl::Now() + timeout, options,
+                  done = std::move(done)] {
+      SetInterrupt([&] { return options.stop.stop_requested(); });
+      BeginInterruptible();
+      absl::StatusOr<Outcome> outcome = ComputeStreamed<Outcome>(args, large, deadline, options);
+      SetInterrupt(nullptr);
+      done(std::move(outcome));
+    });
+    return;
+  }
   std::make_shared<Repeated<Args, Outcome>>(*this, method, args, *std::move(types), options,
                                             absl::Now() + timeout, std::move(done))
       ->Start();

@@ -19,11 +19,15 @@ Connection::Connection(const std::string& target, const ClientOptions& options)
   channels_.push_back(std::make_unique<RawChannel>(target, options.channel, closed_.get_token()));
 }
 
+// After so long without a call, a connection that only transfers use is closed. The next one opens it anew.
+constexpr absl::Duration kIdleConnection = absl::Minutes(1);
+
 RawChannel& Connection::channel(std::size_t index) {
   const std::lock_guard lock(mutex_);
   while (index >= channels_.size()) {
     channels_.push_back(std::make_unique<RawChannel>(
-        target_, ChannelOptions{.own_connection = true, .tls = tls_, .token = token_}, closed_.get_token()));
+        target_, ChannelOptions{.own_connection = true, .tls = tls_, .token = token_}, closed_.get_token(),
+        kIdleConnection));
   }
   return *channels_[index];
 }

@@ -29,8 +29,8 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The channel of that number, which is made when it is first asked for. The first is as the options say;
-  // each of the others has a connection of its own.
+  // The channel of that number, which is made when it is first asked for. The first is as the options say.
+  // Each of the others has a connection of its own, which closes when it is idle.
   RawChannel& channel(std::size_t index = 0);
   bool may_retry() const { return max_retries_ > 0; }
   // `repeatable`: as in Attempts.

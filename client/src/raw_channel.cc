@@ -38,7 +38,7 @@ bool IsLoopback(const std::string& target) {
 
 // `broken` becomes why there can be no call.
 std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelOptions& options,
-                                       absl::Status& broken) {
+                                       absl::Duration idle, absl::Status& broken) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
@@ -52,6 +52,9 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   // gRPC obeys $http_proxy for every TCP target; no proxy can reach our own loopback.
   if (IsLoopback(target)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (idle < absl::InfiniteDuration()) {
+    arguments.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(idle)));
+  }
   if (options.own_connection) {
     // Channels with equal arguments share a connection, through a pool of the process's.
     static std::atomic<int> serial = 0;
@@ -131,10 +134,11 @@ struct RawChannel::FinishedCall {
   Done done;
 };
 
-RawChannel::RawChannel(const std::string& target, const ChannelOptions& options, std::stop_token closed)
+RawChannel::RawChannel(const std::string& target, const ChannelOptions& options, std::stop_token closed,
+                       absl::Duration idle)
     : authorization_(options.token.empty() ? "" : absl::StrCat("Bearer ", options.token)),
       closed_(std::move(closed)),
-      channel_(Connect(target, options, broken_)),
+      channel_(Connect(target, options, idle, broken_)),
       stub_(channel_) {}
 
 RawChannel::~RawChannel() {

@@ -36,8 +36,9 @@ class RawChannel {
 
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves. If the
   // files of the options are no good, every call fails. `closed` ends calls, and those that come later, with
-  // CANCELLED.
-  RawChannel(const std::string& target, const ChannelOptions& options, std::stop_token closed = {});
+  // CANCELLED. A connection without calls is closed after `idle`, if that is finite.
+  RawChannel(const std::string& target, const ChannelOptions& options, std::stop_token closed = {},
+             absl::Duration idle = absl::InfiniteDuration());
   // Waits for the calls in flight; their callbacks must not start new ones.
   ~RawChannel();
 

@@ -19,9 +19,10 @@ namespace {
 // The bytes of elements in one message. According to the API, this size travels fastest.
 constexpr std::size_t kMessageBytes = std::size_t{1} << 20;
 constexpr std::size_t kRangeBytes = std::size_t{64} << 20;
-// From this size on one connection, whose bytes one thread of gRPC moves, is not enough.
-constexpr std::size_t kLargeBytes = std::size_t{64} << 20;
-constexpr int kLargeChannels = 4;
+// One thread of gRPC moves the bytes of a connection. docs/benchmarks/2026-11-27-h200-streaming.md: more than
+// 8 are no faster, and arrays of 8 MiB gain by 4.
+constexpr std::size_t kBytesOfChannel = std::size_t{2} << 20;
+constexpr std::size_t kUsualChannels = 8;
 
 }  // namespace
 
@@ -31,7 +32,7 @@ absl::StatusOr<int> ChannelsFor(int wanted, std::size_t bytes) {
         absl::StrCat("channels is ", wanted, ": 1 to ", kMaxChannels, ", or 0 for as many as suit the size"));
   }
   if (wanted > 0) return wanted;
-  return bytes >= kLargeBytes ? kLargeChannels : 1;
+  return static_cast<int>(std::clamp<std::size_t>(bytes / kBytesOfChannel, 1, kUsualChannels));
 }
 
 std::vector<ElementRange> RangesOf(std::size_t bytes, int channels) {
@@ -90,9 +91,13 @@ absl::Status Transfer::Get(const std::string& id, std::span<std::byte> to, int c
 absl::Status Transfer::MoveAll(std::deque<ElementRange> ranges, int channels, const Move& move) {
   ranges_ = std::move(ranges);
   const std::size_t threads = std::min(static_cast<std::size_t>(channels), ranges_.size());
+  // Several have connections of their own, so that small calls on the first one do not wait behind them.
+  const std::size_t first = threads > 1 ? 1 : 0;
   std::vector<std::thread> others;
-  for (std::size_t i = 1; i < threads; ++i) others.emplace_back([this, i, &move] { MoveSome(i, move); });
-  MoveSome(0, move);
+  for (std::size_t i = 1; i < threads; ++i) {
+    others.emplace_back([this, channel = first + i, &move] { MoveSome(channel, move); });
+  }
+  MoveSome(first, move);
   for (std::thread& other : others) other.join();
   return failure_;
 }

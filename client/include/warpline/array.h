@@ -49,6 +49,8 @@ struct Operand {
   // The id of the resident tensor; empty for an array. If `shape` is set, `dtype` and `shape` must be
   // those of the tensor: the call is checked with them before it is sent. The other fields are not read.
   std::string resident{};
+  // The device of that tensor, if it is known: large arrays of the call are put there, too.
+  std::optional<int> device{};
 
   // Returns the array. Only valid if this operand is an array.
   ConstArray AsArray() const { return {dtype, shape, row_stride, data, owner}; }

@@ -69,6 +69,13 @@ struct ClientOptions {
   // Ordinary arrays of fewer bytes travel in messages. For them, copying into shared memory costs as much as
   // gRPC's copies: 0.38 ms either way for a transpose of 128 KiB, measured with the Python client.
   std::size_t share_from_bytes = std::size_t{128} << 10;
+  // Operands, or results, that have so many bytes together travel in ranges over several connections: the
+  // largest of them, until the others have fewer. They are resident tensors for as long as the call lasts,
+  // and count as such. They need not fit into a message. 0: all travel in messages. Not with kAuto and
+  // kAlways.
+  std::size_t stream_from_bytes = std::size_t{16} << 20;
+  // The number of connections for that, at most 64; 0: as many as suit the size.
+  int channels = 0;
 };
 
 struct CallOptions {

@@ -77,7 +77,7 @@ class Tensor {
 
   // Converts to an operand, which is valid while the tensor exists.
   operator Operand() const {  // NOLINT: wherever an operand is wanted, a tensor may stand
-    return {.dtype = info_.dtype, .shape = info_.shape, .resident = info_.id};
+    return {.dtype = info_.dtype, .shape = info_.shape, .resident = info_.id, .device = info_.device};
   }
 
  private:
@@ -96,8 +96,8 @@ using Progress = std::function<void(std::size_t bytes)>;
 struct PutOptions {
   // The length of the lease from its last use or renewal; zero: the server's default.
   absl::Duration ttl{};
-  // The number of connections that carry the elements at the same time, at most 64. 0: one connection, or
-  // four for 64 MiB and more.
+  // The number of connections that carry the elements at the same time, at most 64. 0: one for each
+  // 2 MiB, at least one and at most eight.
   int channels = 0;
   // The ordinal of the device; nothing: the device with the most memory left.
   std::optional<int> device{};

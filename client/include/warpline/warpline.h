@@ -152,6 +152,10 @@ typedef struct {
   int32_t shared_memory;     /* one of WARPLINE_SHARED_... */
   uint64_t pool_bytes;       /* of all regions that the library opens for ordinary arrays; 0: 2 GiB */
   uint64_t share_from_bytes; /* ordinary arrays of fewer bytes travel in messages; 0: 128 KiB */
+  /* Operands, or results, of so many bytes together travel in ranges over several connections, and need not
+   * fit into a message; 0: 16 MiB. */
+  uint64_t stream_from_bytes;
+  int32_t channels; /* the number of these connections, at most 64; 0: as many as suit the size */
 } warpline_client_options;
 
 /* Makes a client, which connects at its first call. Target: "host:port", "unix:/path", or anything else that
@@ -332,7 +336,8 @@ WARPLINE_EXPORT warpline_tensor* warpline_result_take_tensor(warpline_result* re
 WARPLINE_EXPORT const char* warpline_result_request_id(const warpline_result* result);
 WARPLINE_EXPORT const char* warpline_result_backend(const warpline_result* result); /* "cuda" or "cpu" */
 WARPLINE_EXPORT int32_t warpline_result_device(const warpline_result* result);
-/* The implementation that ran each step: of a program only if the options ask for a report. */
+/* The implementation that ran each step: of a program only if the options ask for a report. "" beyond the
+ * count. */
 WARPLINE_EXPORT size_t warpline_result_variant_count(const warpline_result* result);
 WARPLINE_EXPORT const char* warpline_result_variant(const warpline_result* result, size_t index);
 /* The seconds of each stage on the server, as StageTimes in warpline.proto. */

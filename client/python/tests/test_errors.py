@@ -106,15 +106,6 @@ def test_what_to_do_with_what_is_too_large():
                 call()
 
 
-def test_larger_than_a_message():
-    with warpline.connect("127.0.0.1:1") as client:
-        zeros = np.broadcast_to(np.zeros(1, "u1"), (1 << 31,))
-        p = warpline.program()
-        for attempt in (lambda: client.transpose(zeros), lambda: client.run(p.input(zeros).sum())):
-            with pytest.raises(warpline.ResourceExhausted, match="one message can have"):
-                attempt()
-
-
 def test_overload_says_when_to_try_again():
     with Daemon("--max-jobs=1", "--lanes=1") as busy, warpline.connect(busy.address, max_retries=0) as client:
         refused, done, end = [], [], time.monotonic() + 30

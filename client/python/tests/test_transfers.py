@@ -31,8 +31,8 @@ def test_every_channel_has_a_connection(fake, c):
         assert np.array_equal(t.numpy(channels=3), X)
     for method in ("Put", "Get"):
         assert len({peer for name, peer, _ in fake.asked if name == method}) == 3
-    # Later transfers use them again.
-    assert len({peer for _, peer, _ in fake.asked}) == 3
+    # Later transfers use them again. Other calls have one of their own, so as not to wait behind ranges.
+    assert len({peer for _, peer, _ in fake.asked}) == 4
 
 
 def test_calls_of_a_transfer_bear_its_id(fake, c):

@@ -37,8 +37,10 @@ TEST(RangesOfTest, HaveAtMost64MiB) {
 }
 
 TEST(ChannelsForTest, GoesByTheSizeUnlessItIsTold) {
-  EXPECT_EQ(*ChannelsFor(0, 64 * kMebibyte - 1), 1);
-  EXPECT_EQ(*ChannelsFor(0, 64 * kMebibyte), 4);
+  EXPECT_EQ(*ChannelsFor(0, 0), 1);
+  EXPECT_EQ(*ChannelsFor(0, 4 * kMebibyte - 1), 1);
+  EXPECT_EQ(*ChannelsFor(0, 4 * kMebibyte), 2);
+  EXPECT_EQ(*ChannelsFor(0, 1024 * kMebibyte), 8);
   EXPECT_EQ(*ChannelsFor(64, 1), 64);
   EXPECT_TRUE(absl::IsInvalidArgument(ChannelsFor(65, 1).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ChannelsFor(-1, 1).status()));

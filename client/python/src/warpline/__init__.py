@@ -61,7 +61,8 @@ def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: in
             tls_ca: str | None = None, tls_cert: str | None = None, tls_key: str | None = None,
             token: str | None = None, token_file: str | None = None,
             shared_memory: Mode = "auto", regions: str | None = None,
-            pool_bytes: int = POOL_BYTES, own_connection: bool = False, reproducible: bool = False) -> Client:
+            pool_bytes: int = POOL_BYTES, own_connection: bool = False, reproducible: bool = False,
+            channels: int | None = None) -> Client:
     """Makes a client of the server at `target`. The first call opens the connection.
 
     target: "host:port", "host" (port 50051), "unix:/path", or anything else that gRPC resolves. None: $WARPLINE_SERVER.
@@ -92,11 +93,14 @@ def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: in
     reproducible: If true, each request asks for results with the same bits in every run of the server on the same
         device. The server then chooses variants by fixed rules, not by tuning measurements. A named variant that is
         not reproducible raises InvalidArgument.
+    channels: Connections over which large arrays travel, 1 to 64. None: $WARPLINE_CHANNELS, or
+        one for each 2 MiB, at most 8. Operands, or results, of 16 MiB and more together are sent in ranges. While the call lasts they are resident
+        tensors, and count as such. They may be larger than a message, unless shared memory carries them.
     """
     target = targets.given_or_usual(target)
     arguments = dict(locals())
     connection = targets.connection(target, timeout, max_retries, tls_ca, tls_cert, tls_key, token, token_file,
-                                    shared_memory, regions, pool_bytes, own_connection)
+                                    shared_memory, regions, pool_bytes, own_connection, channels)
     client = Client(connection, reproducible)
     client._arguments = arguments
     return client

@@ -166,9 +166,19 @@ def check_pool_bytes(pool_bytes: int) -> int:
     return count
 
 
+def usual_channels(channels: int | None) -> int:
+    """The argument of `connect`, or what $WARPLINE_CHANNELS says. Raises ValueError for anything but 1 to 64."""
+    named = os.environ.get("WARPLINE_CHANNELS", "")
+    if channels is None and named:
+        if not named.isdecimal() or not 1 <= int(named) <= _MAX_CHANNELS:
+            raise ValueError(f"$WARPLINE_CHANNELS is {named!r}: 1 to {_MAX_CHANNELS}")
+        return int(named)
+    return check_channels(channels)
+
+
 def connection(target: str, timeout: float, max_retries: int, tls_ca: str | None, tls_cert: str | None,
                tls_key: str | None, token: str | None, token_file: str | None, shared_memory: Mode,
-               regions: str | None, pool_bytes: int, own_connection: bool) -> core.Connection:
+               regions: str | None, pool_bytes: int, own_connection: bool, channels: int | None) -> core.Connection:
     """The connection of a client with these arguments of `connect`."""
     path = region_socket(target, shared_memory, regions)
     pool_bytes = check_pool_bytes(pool_bytes)
@@ -178,4 +188,4 @@ def connection(target: str, timeout: float, max_retries: int, tls_ca: str | None
     return core.Connection(
         check_target(target), check_timeout(timeout), max_retries=check_max_retries(max_retries),
         token=check_token(token, token_file), region_socket=regions, shared_memory=sharing, pool_bytes=pool_bytes,
-        share_from_bytes=_SMALL_BYTES, own_connection=own_connection, **tls_files(target, tls_ca, tls_cert, tls_key))
+        share_from_bytes=_SMALL_BYTES, own_connection=own_connection, channels=usual_channels(channels), **tls_files(target, tls_ca, tls_cert, tls_key))
