@@ -23,6 +23,8 @@ constexpr std::size_t kRangeBytes = std::size_t{64} << 20;
 // 8 are no faster, and arrays of 8 MiB gain by 4.
 constexpr std::size_t kBytesOfChannel = std::size_t{2} << 20;
 constexpr std::size_t kUsualChannels = 8;
+// Between two attempts of a range that the server has no room for while others are on their way.
+constexpr absl::Duration kRoomPeriod = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -123,11 +125,17 @@ void Transfer::Fail(const absl::Status& status) {
   stopping_.notify_all();
 }
 
+bool Transfer::AwaitsRoom(const absl::Status& status) {
+  const std::lock_guard lock(mutex_);
+  return absl::IsResourceExhausted(status) && !calls_.empty() && absl::Now() < deadline_;
+}
+
 absl::Status Transfer::Retry(Attempts& attempts, const std::function<absl::Status()>& attempt) {
   while (true) {
     const absl::Status status = attempt();
     if (status.ok()) return status;
-    const std::optional<absl::Duration> delay = attempts.DelayAfter(status);
+    const std::optional<absl::Duration> delay =
+        AwaitsRoom(status) ? kRoomPeriod : attempts.DelayAfter(status);
     if (!delay) return WithAttempts(status, attempts.failed() + 1);
     const absl::Time end = absl::Now() + *delay;
     const auto stopped = [this] { return !failure_.ok(); };

@@ -1,9 +1,9 @@
 // One call of large arrays in a C++ client: in messages, and in ranges over several connections.
 //
-//   streaming_bench ADDRESS [CA.pem]
+//   streaming_bench ADDRESS [MOST_MIB [CA.pem]]
 //
-// Prints a line for each size and way: the median of the wall time in ms, over rounds in which the ways take
-// turns.
+// Transposes of 1 MiB up to so many (256), and then also a sum of 1 GiB. Prints a line for each size and way:
+// the median of the wall time in ms, over rounds in which the ways take turns.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   }
   std::vector<std::unique_ptr<Client>> clients;
   for (Way& way : ways) {
-    if (argc > 2) way.options.channel.tls.ca = argv[2];
+    if (argc > 3) way.options.channel.tls.ca = argv[3];
     clients.push_back(std::make_unique<Client>(argv[1], way.options));
   }
   const auto measure = [&](std::size_t bytes, bool reduces) {
@@ -77,7 +77,8 @@ int main(int argc, char** argv) {
     std::printf("\n");
     std::fflush(stdout);
   };
-  for (const std::size_t mib : {1, 4, 8, 16, 32, 64, 128, 256}) measure(mib * kMiB, false);
-  measure(1024 * kMiB, true);
+  const std::size_t most = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 256;
+  for (std::size_t mib = 1; mib <= most; mib *= 2) measure(mib * kMiB, false);
+  if (argc <= 2) measure(1024 * kMiB, true);
   return 0;
 }
