@@ -11,6 +11,7 @@
 #include "client/abi/error.h"
 #include "client/src/interrupt.h"
 #include "client/src/tls.h"
+#include "client/src/transfer.h"
 #include "cmake/version.h"
 #include "kernels/status_macros.h"
 
@@ -35,6 +36,10 @@ warpline_error* warpline_client_create(const char* target, const warpline_client
     ASSIGN_OR_RETURN(const warpline_client_options given, KnownPart(options));
     if (given.max_retries < 0) {
       return absl::InvalidArgumentError(absl::StrCat("max_retries is ", given.max_retries, ": 0 or more"));
+    }
+    if (given.channels < 0 || given.channels > warpline::client::kMaxChannels) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("channels is ", given.channels, ": 1 to ", warpline::client::kMaxChannels, ", or 0"));
     }
     const warpline::client::TlsOptions tls{
         .ca = TextOf(given.tls_ca), .cert = TextOf(given.tls_cert), .key = TextOf(given.tls_key)};

@@ -34,11 +34,14 @@
 #include "client/src/region_pool.h"
 #include "client/src/result_type.h"
 #include "client/src/shared_region.h"
+#include "client/src/stream_threads.h"
 #include "client/src/streaming.h"
 #include "client/src/tensor_client.h"
+#include "client/src/transfer.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "kernels/status_macros.h"
 #include "proto/wire/tensor_field.h"
+#include "warpline/error.h"
 
 namespace warpline::client {
 namespace {
@@ -66,9 +69,6 @@ struct LargeArrays {
   // True if they could travel in messages all the same.
   bool may_be_inline() const { return operand_bytes <= kMaxMessageBytes && result_bytes <= kMaxMessageBytes; }
 };
-
-// The lease of a result that is fetched at once. It is renewed meanwhile.
-constexpr absl::Duration kFetchLease = absl::Minutes(1);
 
 // Returns where result `i` goes. `options` are those of the call.
 Destination DestinationOf(const OperationArgs&, const CallOptions& options, std::size_t) {
@@ -137,7 +137,7 @@ class Client::Impl {
         channels_(options.channels),
         regions_(target, options),
         connection_(target, options),
-        tensors_(connection_) {
+        tensors_(connection_, options.channels) {
     const SharedMemory mode = options.shared_memory;
     const bool may_share = mode == SharedMemory::kAuto && regions_.SocketPath().ok();
     if (may_share || mode == SharedMemory::kAlways) pool_.emplace(regions_, connection_, options);
@@ -186,6 +186,9 @@ class Client::Impl {
               std::function<void(absl::StatusOr<Outcome>)> done);
   RegionPool* pool() { return pool_ ? &*pool_ : nullptr; }
 
+  // A call that names tensors, or makes one, must meet the server that the client's other calls meet.
+  template <typename Args>
+  void BindIfTensors(const Args& args, const ResultTypes& types, const CallOptions& options);
   template <typename Args>
   LargeArrays LargeOf(const Args& args, const ResultTypes& types, const CallOptions& options) const;
   // All arrays that are not in regions travel in the messages.
@@ -196,15 +199,20 @@ class Client::Impl {
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> ComputeStreamed(const Args& args, const LargeArrays& large, absl::Time deadline,
                                           const CallOptions& options);
+  // How far a streamed call came.
+  enum class Stage { kSending, kComputing, kFetching };
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> StreamOnce(const Args& given, const LargeArrays& large, absl::Time deadline,
-                                     const CallOptions& options);
+                                     const CallOptions& options, Stage& stage);
+  // True if a large result is written to memory of an operand.
+  template <typename Args>
+  static bool OverlapsOperands(const Args& args, const LargeArrays& large, const CallOptions& options);
 
   const std::size_t stream_from_bytes_;
   const int channels_;
   std::once_flag closed_;
   CallsInFlight calls_;             // those of ComputeAsync
-  CallbackThread streams_;          // calls of ComputeAsync with large arrays, one after another
+  StreamThreads streams_;           // for calls of ComputeAsync with large arrays
   RegionClient regions_;            // calls in flight use it
   std::optional<RegionPool> pool_;  // calls in flight use it
   Connection connection_;
@@ -272,6 +280,15 @@ absl::StatusOr<RunResult> DecodePlaced(Placed<RunArgs>& placed, const grpc::Byte
 }  // namespace
 
 template <typename Args>
+void Client::Impl::BindIfTensors(const Args& args, const ResultTypes& types, const CallOptions& options) {
+  bool names_tensors = !options.free_after.empty();
+  ForEachOperand(args, [&](const Operand& operand) { names_tensors |= !operand.resident.empty(); });
+  for (std::size_t i = 0; i < types.size(); ++i)
+    names_tensors |= DestinationOf(args, options, i).keep.has_value();
+  if (names_tensors) connection_.Bind();
+}
+
+template <typename Args>
 LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types,
                                   const CallOptions& options) const {
   LargeArrays large;
@@ -294,14 +311,17 @@ LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types,
     // A destination that is too small is the same error as without.
     bytes.push_back(travels && (to.data == nullptr || to.bytes >= types[i]->bytes) ? types[i]->bytes : 0);
   }
-  large.results = LargestOf(bytes, stream_from_bytes_);
+  // The call must not free tensors before its results are here.
+  if (options.free_after.empty()) large.results = LargestOf(bytes, stream_from_bytes_);
   large.result_bytes = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
   return large;
 }
 
 template <typename Outcome, typename Args>
 absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeArrays& large,
-                                                 absl::Time deadline, const CallOptions& options) {
+                                                 absl::Time deadline, const CallOptions& options,
+                                                 Stage& stage) {
+  stage = Stage::kSending;
   Args args = given;
   CallOptions own = options;
   std::vector<Operand*> operands, to_send;
@@ -311,12 +331,15 @@ absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeA
     if (!device.has_value()) device = operand.device;
   });
   for (const std::size_t i : large.operands) to_send.push_back(operands[i]);
-  for (const std::size_t i : large.results) SetDestination(args, own, i, {.keep = kFetchLease});
+  for (const std::size_t i : large.results) SetDestination(args, own, i, {.keep = Streaming::kLease});
   Streaming streaming(tensors_, deadline, options.request_id, channels_);
   RETURN_IF_ERROR(streaming.Send(to_send, device));
+  stage = Stage::kComputing;
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
   const absl::Duration left = std::max(deadline - absl::Now(), absl::Nanoseconds(1));
   ASSIGN_OR_RETURN(Outcome outcome, ComputeInMessages(args, std::move(types), left, own));
+  stage = Stage::kFetching;
+  streaming.DropSent();
   for (const std::size_t i : large.results) {
     RETURN_IF_ERROR(FetchInto(streaming, DestinationOf(given, options, i), i, outcome));
   }
@@ -326,29 +349,58 @@ absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeA
 template <typename Outcome, typename Args>
 absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const LargeArrays& large,
                                                       absl::Time deadline, const CallOptions& options) {
-  absl::StatusOr<Outcome> outcome = StreamOnce<Outcome>(args, large, deadline, options);
+  RETURN_IF_ERROR(ChannelsFor(channels_, 0).status());
+  Stage stage;
+  absl::StatusOr<Outcome> outcome = StreamOnce<Outcome>(args, large, deadline, options, stage);
   if (outcome.ok()) return outcome;
-  // There may be no room for resident tensors, or the calls may have met several servers: one that was
-  // started anew, or those behind a balancer. A message needs neither room nor a second call.
-  bool names_tensors = !options.free_after.empty();
-  ForEachOperand(args, [&](const Operand& operand) { names_tensors |= !operand.resident.empty(); });
   const absl::Status& status = outcome.status();
-  const bool is_refused = absl::IsResourceExhausted(status) || absl::IsUnimplemented(status);
-  const bool is_lost = absl::IsFailedPrecondition(status) || (absl::IsNotFound(status) && !names_tensors);
   const absl::Duration left = deadline - absl::Now();
   if (left <= absl::ZeroDuration() || connection_.closed() || WasInterrupted()) return outcome;
-  if (large.may_be_inline() && (is_refused || is_lost)) {
+  bool names_tensors = !options.free_after.empty();
+  ForEachOperand(args, [&](const Operand& operand) { names_tensors |= !operand.resident.empty(); });
+  // The calls may have met several servers: one that was started anew, or those behind a balancer.
+  const bool is_lost = absl::IsFailedPrecondition(status) || (absl::IsNotFound(status) && !names_tensors);
+  // There may be no room for our tensors. A refusal with a delay is none of the tensors, but of the request.
+  const bool has_no_room =
+      absl::IsUnimplemented(status) ||
+      (absl::IsResourceExhausted(status) && (stage == Stage::kSending || !large.results.empty()) &&
+       (stage == Stage::kSending || !DetailsOf(status).retry_delay.has_value()));
+  // A message needs neither room nor a second call.
+  if (stage != Stage::kFetching && large.may_be_inline() && (is_lost || has_no_room)) {
     ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
-    return ComputeInMessages(args, std::move(types), left, options);
+    absl::StatusOr<Outcome> inline_outcome = ComputeInMessages(args, std::move(types), left, options);
+    if (absl::IsResourceExhausted(inline_outcome.status())) return outcome;  // too large, or no better
+    return inline_outcome;
   }
-  if (is_lost && connection_.may_retry()) return StreamOnce<Outcome>(args, large, deadline, options);
+  // Results that have been fetched may have replaced operands.
+  const bool is_intact = stage != Stage::kFetching || !OverlapsOperands(args, large, options);
+  if (is_lost && is_intact && options.free_after.empty() && connection_.may_retry()) {
+    return StreamOnce<Outcome>(args, large, deadline, options, stage);
+  }
   return outcome;
+}
+
+template <typename Args>
+bool Client::Impl::OverlapsOperands(const Args& args, const LargeArrays& large, const CallOptions& options) {
+  bool overlaps = false;
+  for (const std::size_t i : large.results) {
+    const Destination to = DestinationOf(args, options, i);
+    if (to.data == nullptr) continue;
+    const auto* const begin = static_cast<const std::byte*>(to.data);
+    ForEachOperand(args, [&](const Operand& operand) {
+      if (!operand.resident.empty() || operand.data == nullptr) return;
+      const auto* const data = static_cast<const std::byte*>(operand.data);
+      overlaps |= data < begin + to.bytes && begin < data + ByteSize(operand.AsArray()).value_or(0);
+    });
+  }
+  return overlaps;
 }
 
 absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Duration timeout,
                                              const CallOptions& options) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
+  BindIfTensors(args, types, options);
   const LargeArrays large = LargeOf(args, types, options);
   if (large.any()) return ComputeStreamed<Result>(args, large, absl::Now() + timeout, options);
   return ComputeInMessages(args, std::move(types), timeout, options);
@@ -358,6 +410,7 @@ absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Durat
                                                 const CallOptions& options) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
+  BindIfTensors(args, types, options);
   const LargeArrays large = LargeOf(args, types, options);
   if (large.any()) return ComputeStreamed<RunResult>(args, large, absl::Now() + timeout, options);
   return ComputeInMessages(args, std::move(types), timeout, options);
@@ -509,16 +562,24 @@ void Client::Impl::Repeat(const std::string& method, const Args& args, absl::Dur
   if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
   absl::StatusOr<ResultTypes> types = ResultTypesOf(args);
   if (!types.ok()) return done(types.status());
+  BindIfTensors(args, *types, options);
   if (LargeArrays large = LargeOf(args, *types, options); large.any()) {
-    streams_.Expect();
-    streams_.Run([this, counted = std::make_shared<CallsInFlight::Counted>(calls_), args,
-                  large = std::move(large), deadline = absl::Now() + timeout, options,
-                  done = std::move(done)] {
+    const absl::Time deadline = absl::Now() + timeout;
+    const auto give_up = streams_.Run([this, counted = std::make_shared<CallsInFlight::Counted>(calls_), args,
+                                       large = std::move(large), deadline, options,
+                                       done = std::move(done)](const absl::Status& status) {
+      if (!status.ok()) return done(status);
       SetInterrupt([&] { return options.stop.stop_requested(); });
       BeginInterruptible();
-      absl::StatusOr<Outcome> outcome = ComputeStreamed<Outcome>(args, large, deadline, options);
+      absl::StatusOr<Outcome> outcome = Interrupted()
+                                            ? absl::CancelledError("the call was stopped")
+                                            : ComputeStreamed<Outcome>(args, large, deadline, options);
       SetInterrupt(nullptr);
       done(std::move(outcome));
+    });
+    connection_.Later(deadline - absl::Now(), options.stop, [give_up](bool open) {
+      give_up(open ? absl::DeadlineExceededError("the deadline passed while other large calls were under way")
+                   : absl::CancelledError("the call was stopped"));
     });
     return;
   }

@@ -1,22 +1,37 @@
 #include "client/src/connection.h"
 
+#include <cstdint>
 #include <optional>
+#include <random>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/src/grpc_error.h"
 #include "client/src/tls_probe.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
+namespace {
+
+// 16 random bytes in hexadecimal digits: no other client has the same.
+std::string NewAffinity() {
+  std::random_device random;
+  std::string text;
+  for (int i = 0; i < 4; ++i) absl::StrAppendFormat(&text, "%08x", static_cast<std::uint32_t>(random()));
+  return text;
+}
+
+}  // namespace
 
 Connection::Connection(const std::string& target, const ClientOptions& options)
     : target_(target),
       tls_(options.channel.tls),
       token_(options.channel.token),
       max_retries_(options.max_retries),
+      affinity_(NewAffinity()),
       retries_([this](absl::Duration delay) { channel().Pause(delay); }) {
-  channels_.push_back(std::make_unique<RawChannel>(target, options.channel, closed_.get_token()));
+  channels_.push_back(std::make_unique<RawChannel>(target, options.channel, closed_.get_token(), affinity_));
 }
 
 // After so long without a call, a connection that only transfers use is closed. The next one opens it anew.
@@ -26,8 +41,9 @@ RawChannel& Connection::channel(std::size_t index) {
   const std::lock_guard lock(mutex_);
   while (index >= channels_.size()) {
     channels_.push_back(std::make_unique<RawChannel>(
-        target_, ChannelOptions{.own_connection = true, .tls = tls_, .token = token_}, closed_.get_token(),
-        kIdleConnection));
+        target_, ChannelOptions{.own_connection = true, .token = token_}, channels_.front()->credentials(),
+        closed_.get_token(), kIdleConnection, affinity_));
+    channels_.back()->Bind();
   }
   return *channels_[index];
 }

@@ -32,6 +32,8 @@ class Connection {
   // The channel of that number, which is made when it is first asked for. The first is as the options say.
   // Each of the others has a connection of its own, which closes when it is idle.
   RawChannel& channel(std::size_t index = 0);
+  // From now on, calls are bound to one server, as they name tensors there (RawChannel::Bind).
+  void Bind() { channel().Bind(); }
   bool may_retry() const { return max_retries_ > 0; }
   // `repeatable`: as in Attempts.
   Attempts AttemptsUntil(absl::Time deadline, bool repeatable = true) const {
@@ -77,6 +79,7 @@ class Connection {
   const TlsOptions tls_;
   const std::string token_;
   const int max_retries_;
+  const std::string affinity_;
   std::stop_source closed_;
   RetryThread retries_;  // calls in flight use it
   std::mutex mutex_;

@@ -36,9 +36,9 @@ bool IsLoopback(const std::string& target) {
   return false;
 }
 
-// `broken` becomes why there can be no call.
 std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelOptions& options,
-                                       absl::Duration idle, absl::Status& broken) {
+                                       absl::Duration idle,
+                                       const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
@@ -61,14 +61,17 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt("warpline.channel_serial", serial.fetch_add(1, std::memory_order_relaxed));
   }
-  absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> credentials = CredentialsFor(target, options.tls);
-  broken = credentials.status();
-  // gRPC ends the process over a header that it cannot send.
-  if (!std::all_of(options.token.begin(), options.token.end(), [](char c) { return c > ' ' && c <= '~'; })) {
-    broken = absl::InvalidArgumentError("token: has characters that are not printable ASCII, or spaces");
-  }
   // Without credentials gRPC makes a channel whose calls all fail.
-  return grpc::CreateCustomChannel(target, credentials.ok() ? *credentials : nullptr, arguments);
+  return grpc::CreateCustomChannel(target, credentials, arguments);
+}
+
+// Why there can be no call.
+absl::Status CheckToken(const std::string& token) {
+  // gRPC ends the process over a header that it cannot send.
+  if (std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c <= '~'; })) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("token: has characters that are not printable ASCII, or spaces");
 }
 
 // Context, response and status of one call, in the order that destruction needs.
@@ -107,6 +110,7 @@ std::unique_ptr<grpc::ClientContext> RawChannel::NewContext(absl::Time deadline,
   context->set_deadline(absl::ToChronoTime(deadline));
   if (!request_id.empty()) context->AddMetadata(kRequestIdKey, request_id);
   if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
+  if (bound_ && !affinity_.empty()) context->AddMetadata("x-warpline-affinity", affinity_);
   return context;
 }
 
@@ -135,10 +139,18 @@ struct RawChannel::FinishedCall {
 };
 
 RawChannel::RawChannel(const std::string& target, const ChannelOptions& options, std::stop_token closed,
-                       absl::Duration idle)
+                       std::string affinity)
+    : RawChannel(target, options, CredentialsFor(target, options.tls), std::move(closed),
+                 absl::InfiniteDuration(), std::move(affinity)) {}
+
+RawChannel::RawChannel(const std::string& target, const ChannelOptions& options, MaybeCredentials credentials,
+                       std::stop_token closed, absl::Duration idle, std::string affinity)
     : authorization_(options.token.empty() ? "" : absl::StrCat("Bearer ", options.token)),
+      affinity_(std::move(affinity)),
       closed_(std::move(closed)),
-      channel_(Connect(target, options, idle, broken_)),
+      credentials_(std::move(credentials)),
+      broken_(credentials_.ok() ? CheckToken(options.token) : credentials_.status()),
+      channel_(Connect(target, options, idle, credentials_.ok() ? *credentials_ : nullptr)),
       stub_(channel_) {}
 
 RawChannel::~RawChannel() {

@@ -7,8 +7,10 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -36,9 +38,14 @@ class RawChannel {
 
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves. If the
   // files of the options are no good, every call fails. `closed` ends calls, and those that come later, with
-  // CANCELLED. A connection without calls is closed after `idle`, if that is finite.
+  // CANCELLED. `affinity`: see Bind.
   RawChannel(const std::string& target, const ChannelOptions& options, std::stop_token closed = {},
-             absl::Duration idle = absl::InfiniteDuration());
+             std::string affinity = "");
+  // With credentials that another channel has made, and a connection that is closed after `idle` without
+  // calls.
+  using MaybeCredentials = absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>>;
+  RawChannel(const std::string& target, const ChannelOptions& options, MaybeCredentials credentials,
+             std::stop_token closed, absl::Duration idle, std::string affinity);
   // Waits for the calls in flight; their callbacks must not start new ones.
   ~RawChannel();
 
@@ -55,10 +62,15 @@ class RawChannel {
   void CallAsync(const std::string& method, OutgoingMessage message, absl::Time deadline,
                  const std::string& request_id, Done done, const std::stop_token& stop = {});
 
+  // From now on, calls say that they belong together, with others of the same affinity: a balancer then sends
+  // all of them to one server, and a server counts all connections as one client.
+  void Bind() { bound_ = true; }
+
   // Waits for so long, between two attempts of a call, and has the channel connect meanwhile. Returns sooner
   // when it is closed or the thread is interrupted.
   void Pause(absl::Duration delay) const;
 
+  const MaybeCredentials& credentials() const { return credentials_; }
   const std::stop_token& closed() const { return closed_; }
   grpc::GenericStub& stub() { return stub_; }
   // Returns the context of one call. `request_id` may be empty.
@@ -70,8 +82,11 @@ class RawChannel {
   void Poll();
 
   const std::string authorization_;  // the header; empty: none
+  const std::string affinity_;
+  std::atomic<bool> bound_ = false;
   const std::stop_token closed_;
-  absl::Status broken_;  // why there can be no call
+  const MaybeCredentials credentials_;
+  const absl::Status broken_;  // why there can be no call
   std::shared_ptr<grpc::Channel> channel_;
   grpc::GenericStub stub_;
   grpc::CompletionQueue queue_;

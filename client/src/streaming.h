@@ -29,13 +29,20 @@ class Streaming {
   Streaming(TensorClient& tensors, absl::Time deadline, std::string request_id, int channels)
       : tensors_(tensors), deadline_(deadline), request_id_(std::move(request_id)), channels_(channels) {}
 
-  // Puts these operands, which then are names of tensors, on one device: this one, if it is given.
+  // The lease of tensors that exist for one call. The client renews it meanwhile.
+  static constexpr absl::Duration kLease = absl::Minutes(1);
+
+  // Puts these operands, which then are names of tensors, on one device: this one, if it is given. Operands
+  // that are the same array are put once.
   absl::Status Send(std::span<Operand* const> operands, std::optional<int> device);
+  // Drops what was put, and waits for the server: the next call may need the room.
+  void DropSent();
   // The tensor of the result comes to where the caller wants it; the handle is gone then.
   absl::Status Fetch(const Destination& wanted, Array& array, std::optional<Tensor>& tensor);
 
  private:
   absl::Duration left() const;
+  void Drop(Tensor& tensor);
 
   TensorClient& tensors_;
   const absl::Time deadline_;

@@ -16,6 +16,7 @@ namespace warpline::client {
 absl::StatusOr<grpc::ByteBuffer> TensorClient::Call(const std::string& method,
                                                     const std::function<OutgoingMessage()>& encode,
                                                     absl::Time deadline, const std::string& request_id) {
+  connection_.Bind();
   return connection_.Call(method, encode, deadline, request_id);
 }
 
@@ -27,7 +28,8 @@ absl::StatusOr<Tensor> TensorClient::Put(const ConstArray& array, absl::Duration
   ConstArray dense = array;
   dense.row_stride = 0;
   ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(dense));
-  ASSIGN_OR_RETURN(const int channels, ChannelsFor(options.channels, bytes));
+  ASSIGN_OR_RETURN(const int channels,
+                   ChannelsFor(options.channels == 0 ? channels_ : options.channels, bytes));
   const absl::Time deadline = absl::Now() + timeout;
   ASSIGN_OR_RETURN(
       const grpc::ByteBuffer response,
@@ -63,7 +65,8 @@ absl::StatusOr<Array> TensorClient::GetUntil(absl::Time deadline, const TensorIn
   const Destination& destination = options.destination;
   if (destination.keep)
     return absl::InvalidArgumentError("the result of Get cannot be kept: it is on the server already");
-  ASSIGN_OR_RETURN(const int channels, ChannelsFor(options.channels, tensor.bytes));
+  ASSIGN_OR_RETURN(const int channels,
+                   ChannelsFor(options.channels == 0 ? channels_ : options.channels, tensor.bytes));
   ASSIGN_OR_RETURN(Array array, Array::For(tensor.dtype, tensor.shape, tensor.bytes, destination));
   Transfer transfer(connection_, deadline, options.request_id, options.progress);
   RETURN_IF_ERROR(

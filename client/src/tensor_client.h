@@ -24,9 +24,11 @@ namespace warpline::client {
 // Implements the methods of these names in warpline/client.h. Thread-safe.
 class TensorClient {
  public:
-  // The connection must outlive this.
-  explicit TensorClient(Connection& connection)
-      : connection_(connection), leases_(std::make_shared<Leases>(connection.channel())) {}
+  // The connection must outlive this. `channels`: of transfers that do not say how many; 0: by the size.
+  explicit TensorClient(Connection& connection, int channels = 0)
+      : connection_(connection),
+        channels_(channels),
+        leases_(std::make_shared<Leases>(connection.channel())) {}
   ~TensorClient() { Close(); }
   TensorClient(const TensorClient&) = delete;
   TensorClient& operator=(const TensorClient&) = delete;
@@ -62,6 +64,7 @@ class TensorClient {
   absl::StatusOr<Array> GetUntil(absl::Time deadline, const TensorInfo& tensor, const GetOptions& options);
 
   Connection& connection_;
+  const int channels_;
   const std::shared_ptr<Leases> leases_;
 };
 

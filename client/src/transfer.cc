@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "client/src/methods.h"
 #include "client/src/tensor_codec.h"
 #include "kernels/status_macros.h"
+#include "warpline/error.h"
 
 namespace warpline::client {
 namespace {
@@ -23,8 +25,6 @@ constexpr std::size_t kRangeBytes = std::size_t{64} << 20;
 // 8 are no faster, and arrays of 8 MiB gain by 4.
 constexpr std::size_t kBytesOfChannel = std::size_t{2} << 20;
 constexpr std::size_t kUsualChannels = 8;
-// Between two attempts of a range that the server has no room for while others are on their way.
-constexpr absl::Duration kRoomPeriod = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -97,7 +97,11 @@ absl::Status Transfer::MoveAll(std::deque<ElementRange> ranges, int channels, co
   const std::size_t first = threads > 1 ? 1 : 0;
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < threads; ++i) {
-    others.emplace_back([this, channel = first + i, &move] { MoveSome(channel, move); });
+    try {
+      others.emplace_back([this, channel = first + i, &move] { MoveSome(channel, move); });
+    } catch (const std::system_error&) {
+      break;  // fewer threads move the same ranges
+    }
   }
   MoveSome(first, move);
   for (std::thread& other : others) other.join();
@@ -125,17 +129,18 @@ void Transfer::Fail(const absl::Status& status) {
   stopping_.notify_all();
 }
 
-bool Transfer::AwaitsRoom(const absl::Status& status) {
+std::optional<absl::Duration> Transfer::DelayForRoom(const absl::Status& status) {
   const std::lock_guard lock(mutex_);
-  return absl::IsResourceExhausted(status) && !calls_.empty() && absl::Now() < deadline_;
+  if (!absl::IsResourceExhausted(status) || calls_.empty() || absl::Now() >= deadline_) return std::nullopt;
+  return DetailsOf(status).retry_delay;
 }
 
 absl::Status Transfer::Retry(Attempts& attempts, const std::function<absl::Status()>& attempt) {
   while (true) {
     const absl::Status status = attempt();
     if (status.ok()) return status;
-    const std::optional<absl::Duration> delay =
-        AwaitsRoom(status) ? kRoomPeriod : attempts.DelayAfter(status);
+    std::optional<absl::Duration> delay = DelayForRoom(status);
+    if (!delay) delay = attempts.DelayAfter(status);
     if (!delay) return WithAttempts(status, attempts.failed() + 1);
     const absl::Time end = absl::Now() + *delay;
     const auto stopped = [this] { return !failure_.ok(); };
@@ -157,6 +162,7 @@ absl::Status Transfer::PutRange(RawChannel& channel, const std::string& id, cons
     std::size_t at = range.begin;
     for (std::size_t end = at; at < range.end; at = end) {
       end = std::min(at + kMessageBytes, range.end);
+      if (Interrupted()) call.Cancel();
       if (!call.Write(EncodePut(at == range.begin ? id : "", array, at, end), end == range.end)) break;
       Moved(static_cast<std::ptrdiff_t>(end - at));
     }
@@ -199,6 +205,7 @@ absl::Status Transfer::GetRange(RawChannel& channel, const std::string& id, std:
         ASSIGN_OR_RETURN(const std::size_t bytes, DecodeChunk(message, at, to.subspan(at, range.end - at)));
         at += bytes;
         Moved(static_cast<std::ptrdiff_t>(bytes));
+        if (Interrupted()) call.Cancel();
       }
     }
     RETURN_IF_ERROR(call.Finish());

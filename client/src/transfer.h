@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -58,8 +59,9 @@ class Transfer {
   // Calls `move` with every range, from as many threads as there are channels.
   absl::Status MoveAll(std::deque<ElementRange> ranges, int channels, const Move& move);
   void MoveSome(std::size_t channel, const Move& move);
-  // Returns true for a refusal that means no more than fewer channels: other ranges of ours are moving.
-  bool AwaitsRoom(const absl::Status& status);
+  // Returns the server's delay after a refusal that means no more than fewer channels, as other ranges of
+  // ours are moving. It is no attempt that failed.
+  std::optional<absl::Duration> DelayForRoom(const absl::Status& status);
   // Makes a call of one range until it succeeds.
   absl::Status Retry(Attempts& attempts, const std::function<absl::Status()>& attempt);
   absl::Status PutRange(RawChannel& channel, const std::string& id, const ConstArray& array,

@@ -202,11 +202,12 @@ def start_haproxy(stack, directory, daemons):
     """Returns its address and a function that tells whether it finds a daemon healthy."""
     listen, metrics = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     config = CONFIG.read_text()
-    for old, new in [("server one 127.0.0.1:50051", f"server one {daemons[0].address}"),
-                     ("server two 127.0.0.1:50052", f"server two {daemons[1].address}"),
-                     ("bind 127.0.0.1:50100", f"bind {listen}"), ("bind 127.0.0.1:8404", f"bind {metrics}")]:
-        if config.count(old) != 1:
-            sys.exit(f"{CONFIG} has {config.count(old)} times {old!r}, and not once")
+    for old, new, times in [("server one 127.0.0.1:50051", f"server one {daemons[0].address}", 2),
+                            ("server two 127.0.0.1:50052", f"server two {daemons[1].address}", 2),
+                            ("bind 127.0.0.1:50100", f"bind {listen}", 1),
+                            ("bind 127.0.0.1:8404", f"bind {metrics}", 1)]:
+        if config.count(old) != times:
+            sys.exit(f"{CONFIG} has {config.count(old)} times {old!r}, and not {times}")
         config = config.replace(old, new)
     path = os.path.join(directory, "haproxy.cfg")
     with open(path, "w") as out:
@@ -234,6 +235,25 @@ def behind_haproxy(bin_dir, directory, messages, restarts):
         restart_in_turn(daemons, restarts, is_up)
         for each in clients:
             check("HAProxy", each, daemons, restarts)
+
+
+def tensors_behind_haproxy(bin_dir, directory):
+    """Calls that name tensors meet the server that has them: each client one, and not all the same."""
+    x = np.random.default_rng(0).random((3000, 2000), dtype="f4")
+    np.save(f"{directory}/x.npy", x)
+    with contextlib.ExitStack() as stack:
+        daemons = [Daemon(bin_dir, stack) for _ in range(2)]
+        address, _ = start_haproxy(stack, directory, daemons)
+        clients = 0
+        while not all(daemon.begun("Put") for daemon in daemons):
+            clients += 1
+            if clients > 40:
+                sys.exit("HAProxy: 40 clients with tensors came to one server")
+            subprocess.run([f"{bin_dir}/warpline", "transpose", "x.npy", "-o", "y.npy", "--transport=stream",
+                            f"--server={address}"], cwd=directory, check=True)
+            if not np.array_equal(np.load(f"{directory}/y.npy"), x.T):
+                sys.exit("HAProxy: a transpose by way of tensors is wrong")
+        print(f"HAProxy: {clients} clients with tensors, none of which met two servers")
 
 
 def balanced_by_the_client(bin_dir, messages, restarts):
@@ -268,6 +288,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         messages = stub_messages(directory)
         behind_haproxy(bin_dir, directory, messages, 10 if full else 2)
+        tensors_behind_haproxy(bin_dir, directory)
         balanced_by_the_client(bin_dir, messages, 10 if full else 2)
         with_retries(bin_dir, messages, 10 if full else 3)
 

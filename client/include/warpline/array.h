@@ -47,7 +47,8 @@ struct Operand {
   const void* data = nullptr;
   std::shared_ptr<const void> owner = nullptr;
   // The id of the resident tensor; empty for an array. If `shape` is set, `dtype` and `shape` must be
-  // those of the tensor: the call is checked with them before it is sent. The other fields are not read.
+  // those of the tensor: the call is checked with them before it is sent. Of the other fields, only `device`
+  // is read.
   std::string resident{};
   // The device of that tensor, if it is known: large arrays of the call are put there, too.
   std::optional<int> device{};

@@ -3,11 +3,13 @@
 import asyncio
 import time
 
+import grpc
 import numpy as np
 import pytest
 
 import warpline
 from daemon import Daemon
+from tensor_server import abort
 
 MIB = 1 << 20
 # 64 MiB, and larger than a message of this daemon's may be.
@@ -120,3 +122,58 @@ def test_a_server_that_was_started_anew(x):
         running.stop()
         running.start()
         np.testing.assert_array_equal(client.transpose(x), x.T)
+
+
+def test_what_is_put_for_a_call_is_gone_when_it_returns(x):
+    """The next call needs the room."""
+    with Daemon("--resident-bytes=150M") as running, warpline.connect(running.address, max_retries=0) as client:
+        for _ in range(6):
+            np.testing.assert_allclose(client.sum(x), x.sum(), rtol=1e-3)
+            assert client.tensors() == []
+        client.sum(np.concatenate([x, x[:1024]]))  # 80 MiB, beside which there is no room for another
+
+
+def test_tensors_that_a_call_frees_are_freed_after_its_results_have_come(client, x):
+    small = x[:700]  # 11 MiB
+    t, u = client.put(small), client.put(small)
+    np.testing.assert_array_equal(client.run(t + 1, free_after=[t]), small + 1)
+    np.testing.assert_array_equal(client.run(u + x[0], free_after=[u]), small + x[0])
+    assert client.tensors() == []
+
+
+def test_an_operand_that_is_given_twice_is_sent_once(server, x):
+    square = np.ascontiguousarray(x[:2400, :2400])
+    with warpline.connect(server.address) as client:
+        before = server.total("grpc_server_started_total", 'grpc_method="Create"')
+        got = client.gemm(square, square)
+        assert server.total("grpc_server_started_total", 'grpc_method="Create"') == before + 1
+        np.testing.assert_allclose(got, square @ square, rtol=1e-2, atol=1e-2)
+
+
+def test_calls_that_wait_for_others_end_in_time(server, x):
+    async def run():
+        async with warpline.aio.connect(server.address) as client:
+            many = [asyncio.ensure_future(client.transpose(x)) for _ in range(12)]
+            await asyncio.sleep(0)
+            begun = time.monotonic()
+            with pytest.raises(warpline.DeadlineExceeded):
+                await client.transpose(x, timeout=0.05)
+            assert time.monotonic() - begun < 5
+            for call in many[4:]:
+                call.cancel()
+            for y in await asyncio.gather(*many[:4]):
+                np.testing.assert_array_equal(y, x.T)
+            await asyncio.gather(*many[4:], return_exceptions=True)
+    asyncio.run(run())
+
+
+def test_a_result_over_its_operand_is_not_computed_again_from_what_it_has_become(fake):
+    with warpline.connect(fake.address) as client:
+        y = np.full(6 * MIB, 10, "f4")
+        fake.faults["Get"] = [None, None, None, abort(grpc.StatusCode.NOT_FOUND, "gone")]
+        with pytest.raises(warpline.NotFound):
+            client.run(warpline.program().input(y) * 2, out=y)
+        # Elsewhere the call is made again.
+        y[:] = 10
+        fake.faults["Get"] = [None, abort(grpc.StatusCode.NOT_FOUND, "gone")]
+        assert (client.run(warpline.program().input(y) * 2) == 20).all()

@@ -164,8 +164,9 @@ TEST_F(TensorClientTest, SendsARangeAgain) {
 
     fake_.put_fault = Once(3 * kMiB, {status});
     Client once(target_, {});
-    EXPECT_EQ(static_cast<int>(once.Put(FirstBytes(5 * kMiB), kTensorTimeout).status().code()),
-              static_cast<int>(status.error_code()));
+    EXPECT_EQ(
+        static_cast<int>(once.Put(FirstBytes(5 * kMiB), kTensorTimeout, {.channels = 1}).status().code()),
+        static_cast<int>(status.error_code()));
   }
   // Without a delay from the server it is no use.
   fake_.put_fault = Once(0, {grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "full")});

@@ -93,9 +93,10 @@ def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: in
     reproducible: If true, each request asks for results with the same bits in every run of the server on the same
         device. The server then chooses variants by fixed rules, not by tuning measurements. A named variant that is
         not reproducible raises InvalidArgument.
-    channels: Connections over which large arrays travel, 1 to 64. None: $WARPLINE_CHANNELS, or
-        one for each 2 MiB, at most 8. Operands, or results, of 16 MiB and more together are sent in ranges. While the call lasts they are resident
-        tensors, and count as such. They may be larger than a message, unless shared memory carries them.
+    channels: Connections over which large arrays travel, also with put and numpy(), 1 to 64. None: $WARPLINE_CHANNELS,
+        or one for each 2 MiB, at most 8. Operands, or results, of 16 MiB and more together are sent in ranges. While
+        the call lasts they are resident tensors, and count as such. They may be larger than a message. Where elements
+        travel in shared memory they are not sent at all.
     """
     target = targets.given_or_usual(target)
     arguments = dict(locals())

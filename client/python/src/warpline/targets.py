@@ -188,4 +188,5 @@ def connection(target: str, timeout: float, max_retries: int, tls_ca: str | None
     return core.Connection(
         check_target(target), check_timeout(timeout), max_retries=check_max_retries(max_retries),
         token=check_token(token, token_file), region_socket=regions, shared_memory=sharing, pool_bytes=pool_bytes,
-        share_from_bytes=_SMALL_BYTES, own_connection=own_connection, channels=usual_channels(channels), **tls_files(target, tls_ca, tls_cert, tls_key))
+        share_from_bytes=_SMALL_BYTES, own_connection=own_connection, channels=usual_channels(channels),
+        **tls_files(target, tls_ca, tls_cert, tls_key))
