@@ -204,6 +204,9 @@ class Client::Impl {
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> StreamOnce(const Args& given, const LargeArrays& large, absl::Time deadline,
                                      const CallOptions& options, Stage& stage);
+  // True for what a message of arrays ends with that the pool was to carry, and did not: the server shares no
+  // memory, or there was no room.
+  bool IsTooLarge(const absl::Status& status) const;
   // True if a large result is written to memory of an operand.
   template <typename Args>
   static bool OverlapsOperands(const Args& args, const LargeArrays& large, const CallOptions& options);
@@ -292,7 +295,7 @@ template <typename Args>
 LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types,
                                   const CallOptions& options) const {
   LargeArrays large;
-  if (pool_ || stream_from_bytes_ == 0) return large;
+  if (stream_from_bytes_ == 0) return large;
   const auto is_in_region = [&](const void* data) {
     return data != nullptr && regions_.table().Find(data, 0) != nullptr;
   };
@@ -380,6 +383,11 @@ absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const La
   return outcome;
 }
 
+bool Client::Impl::IsTooLarge(const absl::Status& status) const {
+  if (!absl::IsResourceExhausted(status) || !pool_ || pool_->always()) return false;
+  return !DetailsOf(status).retry_delay.has_value();
+}
+
 template <typename Args>
 bool Client::Impl::OverlapsOperands(const Args& args, const LargeArrays& large, const CallOptions& options) {
   bool overlaps = false;
@@ -402,8 +410,11 @@ absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Du
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
   BindIfTensors(args, types, options);
   const LargeArrays large = LargeOf(args, types, options);
-  if (large.any()) return ComputeStreamed<Result>(args, large, absl::Now() + timeout, options);
-  return ComputeInMessages(args, std::move(types), timeout, options);
+  const absl::Time deadline = absl::Now() + timeout;
+  if (large.any() && !pool_) return ComputeStreamed<Result>(args, large, deadline, options);
+  absl::StatusOr<Result> result = ComputeInMessages(args, std::move(types), timeout, options);
+  if (!large.any() || !IsTooLarge(result.status())) return result;
+  return ComputeStreamed<Result>(args, large, deadline, options);
 }
 
 absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Duration timeout,
@@ -412,8 +423,11 @@ absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Durat
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
   BindIfTensors(args, types, options);
   const LargeArrays large = LargeOf(args, types, options);
-  if (large.any()) return ComputeStreamed<RunResult>(args, large, absl::Now() + timeout, options);
-  return ComputeInMessages(args, std::move(types), timeout, options);
+  const absl::Time deadline = absl::Now() + timeout;
+  if (large.any() && !pool_) return ComputeStreamed<RunResult>(args, large, deadline, options);
+  absl::StatusOr<RunResult> result = ComputeInMessages(args, std::move(types), timeout, options);
+  if (!large.any() || !IsTooLarge(result.status())) return result;
+  return ComputeStreamed<RunResult>(args, large, deadline, options);
 }
 
 absl::StatusOr<Result> Client::Impl::ComputeInMessages(const OperationArgs& args, ResultTypes types,
@@ -563,7 +577,7 @@ void Client::Impl::Repeat(const std::string& method, const Args& args, absl::Dur
   absl::StatusOr<ResultTypes> types = ResultTypesOf(args);
   if (!types.ok()) return done(types.status());
   BindIfTensors(args, *types, options);
-  if (LargeArrays large = LargeOf(args, *types, options); large.any()) {
+  if (LargeArrays large = LargeOf(args, *types, options); large.any() && !pool_) {
     const absl::Time deadline = absl::Now() + timeout;
     const auto give_up = streams_.Run([this, counted = std::make_shared<CallsInFlight::Counted>(calls_), args,
                                        large = std::move(large), deadline, options,

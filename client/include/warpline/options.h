@@ -71,8 +71,9 @@ struct ClientOptions {
   std::size_t share_from_bytes = std::size_t{128} << 10;
   // Operands, or results, that have so many bytes together travel in ranges over several connections: the
   // largest of them, until the others have fewer. They are resident tensors for as long as the call lasts,
-  // and count as such. They need not fit into a message. 0: all travel in messages. It does not apply where
-  // the client has a pool of shared memory, nor to results of a call with `free_after`. A call whose result
+  // and count as such. They need not fit into a message. 0: all travel in messages. Where
+  // the client has a pool of shared memory, calls that wait try that first. It does not apply to
+  // results of a call with `free_after`. A call whose result
   // replaces an operand, and which fails while results are fetched, may leave that operand changed.
   std::size_t stream_from_bytes = std::size_t{16} << 20;
   // The number of connections for that, for Put and for Get, at most 64; 0: as many as suit the size.

@@ -115,6 +115,12 @@ def test_without_room_for_tensors_messages_carry_what_they_can(x):
         np.testing.assert_array_equal(client.transpose(x), x.T)
 
 
+def test_a_server_that_shares_no_memory(x, tmp_path):
+    with Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=0", "--max-inline-bytes=16M"), \
+            warpline.connect(f"unix:{tmp_path}/s") as client:
+        np.testing.assert_array_equal(client.transpose(x), x.T)
+
+
 def test_a_server_that_was_started_anew(x):
     with Daemon() as running, warpline.connect(running.address, timeout=60) as client:
         running.command[1] = f"--listen={running.address}"
