@@ -71,10 +71,10 @@ struct ClientOptions {
   std::size_t share_from_bytes = std::size_t{128} << 10;
   // Operands, or results, that have so many bytes together travel in ranges over several connections: the
   // largest of them, until the others have fewer. They are resident tensors for as long as the call lasts,
-  // and count as such. They need not fit into a message. 0: all travel in messages. Where
-  // the client has a pool of shared memory, calls that wait try that first. It does not apply to
-  // results of a call with `free_after`. A call whose result
-  // replaces an operand, and which fails while results are fetched, may leave that operand changed.
+  // and count as such. They need not fit into a message. 0: all travel in messages. Where the client has a
+  // pool of shared memory, calls that wait try that first, and others do not stream. Results of a call with
+  // `free_after` come in the message. A call whose result replaces an operand, and which fails while results
+  // are fetched, may leave that operand changed.
   std::size_t stream_from_bytes = std::size_t{16} << 20;
   // The number of connections for that, for Put and for Get, at most 64; 0: as many as suit the size.
   int channels = 0;
