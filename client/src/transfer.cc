@@ -25,6 +25,8 @@ constexpr std::size_t kRangeBytes = std::size_t{64} << 20;
 // 8 are no faster, and arrays of 8 MiB gain by 4.
 constexpr std::size_t kBytesOfChannel = std::size_t{2} << 20;
 constexpr std::size_t kUsualChannels = 8;
+// Of a range, while no other is on its way.
+constexpr int kMaxRefusals = 10;
 
 }  // namespace
 
@@ -95,6 +97,7 @@ absl::Status Transfer::MoveAll(std::deque<ElementRange> ranges, int channels, co
   const std::size_t threads = std::min(static_cast<std::size_t>(channels), ranges_.size());
   // Several have connections of their own, so that small calls on the first one do not wait behind them.
   const std::size_t first = threads > 1 ? 1 : 0;
+  has_several_ = threads > 1;
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < threads; ++i) {
     try {
@@ -129,17 +132,23 @@ void Transfer::Fail(const absl::Status& status) {
   stopping_.notify_all();
 }
 
-std::optional<absl::Duration> Transfer::DelayForRoom(const absl::Status& status) {
-  const std::lock_guard lock(mutex_);
-  if (!absl::IsResourceExhausted(status) || calls_.empty() || absl::Now() >= deadline_) return std::nullopt;
+std::optional<absl::Duration> Transfer::DelayForRoom(const absl::Status& status, int& refusals) {
+  if (!absl::IsResourceExhausted(status) || absl::Now() >= deadline_) return std::nullopt;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!has_several_) return std::nullopt;
+    // The server may not have heard yet that a range has ended.
+    if (calls_.empty() && ++refusals > kMaxRefusals) return std::nullopt;
+  }
   return DetailsOf(status).retry_delay;
 }
 
 absl::Status Transfer::Retry(Attempts& attempts, const std::function<absl::Status()>& attempt) {
+  int refusals = 0;
   while (true) {
     const absl::Status status = attempt();
     if (status.ok()) return status;
-    std::optional<absl::Duration> delay = DelayForRoom(status);
+    std::optional<absl::Duration> delay = DelayForRoom(status, refusals);
     if (!delay) delay = attempts.DelayAfter(status);
     if (!delay) return WithAttempts(status, attempts.failed() + 1);
     const absl::Time end = absl::Now() + *delay;

@@ -60,8 +60,8 @@ class Transfer {
   absl::Status MoveAll(std::deque<ElementRange> ranges, int channels, const Move& move);
   void MoveSome(std::size_t channel, const Move& move);
   // Returns the server's delay after a refusal that means no more than fewer channels, as other ranges of
-  // ours are moving. It is no attempt that failed.
-  std::optional<absl::Duration> DelayForRoom(const absl::Status& status);
+  // ours are moving, or have just ended. It is no attempt that failed.
+  std::optional<absl::Duration> DelayForRoom(const absl::Status& status, int& refusals);
   // Makes a call of one range until it succeeds.
   absl::Status Retry(Attempts& attempts, const std::function<absl::Status()>& attempt);
   absl::Status PutRange(RawChannel& channel, const std::string& id, const ConstArray& array,
@@ -84,6 +84,7 @@ class Transfer {
   absl::Status failure_;  // the first
   absl::Status doubt_;    // of a range that may have been written all the same
   std::deque<ElementRange> ranges_;
+  bool has_several_ = false;     // channels
   std::set<StreamCall*> calls_;  // in flight
 
   std::mutex progress_mutex_;
