@@ -161,10 +161,9 @@ def test_calls_that_wait_for_others_end_in_time(server, x):
         async with warpline.aio.connect(server.address) as client:
             many = [asyncio.ensure_future(client.transpose(x)) for _ in range(12)]
             await asyncio.sleep(0)
-            begun = time.monotonic()
             with pytest.raises(warpline.DeadlineExceeded):
                 await client.transpose(x, timeout=0.05)
-            assert time.monotonic() - begun < 5
+            assert not all(call.done() for call in many)
             for call in many[4:]:
                 call.cancel()
             for y in await asyncio.gather(*many[:4]):
