@@ -25,7 +25,7 @@ constexpr std::size_t kRangeBytes = std::size_t{64} << 20;
 // 8 are no faster, and arrays of 8 MiB gain by 4.
 constexpr std::size_t kBytesOfChannel = std::size_t{2} << 20;
 constexpr std::size_t kUsualChannels = 8;
-// Of a range, while no other is on its way.
+// How often a range may be refused while no other is on its way.
 constexpr int kMaxRefusals = 10;
 
 }  // namespace
