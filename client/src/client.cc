@@ -20,7 +20,6 @@
 #include "absl/time/clock.h"
 #include "client/src/arrived.h"
 #include "client/src/attempts.h"
-#include "client/src/callback_thread.h"
 #include "client/src/codec.h"
 #include "client/src/connection.h"
 #include "client/src/grpc_error.h"
@@ -69,6 +68,14 @@ struct LargeArrays {
   // True if they could travel in messages all the same.
   bool may_be_inline() const { return operand_bytes <= kMaxMessageBytes && result_bytes <= kMaxMessageBytes; }
 };
+
+// True if a call names tensors of the caller.
+template <typename Args>
+bool NamesTensors(const Args& args, const CallOptions& options) {
+  bool names = !options.free_after.empty();
+  ForEachOperand(args, [&](const Operand& operand) { names = names || !operand.resident.empty(); });
+  return names;
+}
 
 // Returns where result `i` goes. `options` are those of the call.
 Destination DestinationOf(const OperationArgs&, const CallOptions& options, std::size_t) {
@@ -191,6 +198,10 @@ class Client::Impl {
   void BindIfTensors(const Args& args, const ResultTypes& types, const CallOptions& options);
   template <typename Args>
   LargeArrays LargeOf(const Args& args, const ResultTypes& types, const CallOptions& options) const;
+  // In messages, or in ranges.
+  template <typename Outcome, typename Args>
+  absl::StatusOr<Outcome> ComputeSomehow(const Args& args, absl::Duration timeout,
+                                         const CallOptions& options);
   // All arrays that are not in regions travel in the messages.
   absl::StatusOr<Result> ComputeInMessages(const OperationArgs& args, ResultTypes types,
                                            absl::Duration timeout, const CallOptions& options);
@@ -284,11 +295,11 @@ absl::StatusOr<RunResult> DecodePlaced(Placed<RunArgs>& placed, const grpc::Byte
 
 template <typename Args>
 void Client::Impl::BindIfTensors(const Args& args, const ResultTypes& types, const CallOptions& options) {
-  bool names_tensors = !options.free_after.empty();
-  ForEachOperand(args, [&](const Operand& operand) { names_tensors |= !operand.resident.empty(); });
-  for (std::size_t i = 0; i < types.size(); ++i)
-    names_tensors |= DestinationOf(args, options, i).keep.has_value();
-  if (names_tensors) connection_.Bind();
+  bool binds = NamesTensors(args, options);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    binds = binds || DestinationOf(args, options, i).keep.has_value();
+  }
+  if (binds) connection_.Bind();
 }
 
 template <typename Args>
@@ -296,6 +307,13 @@ LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types,
                                   const CallOptions& options) const {
   LargeArrays large;
   if (stream_from_bytes_ == 0) return large;
+  // Most calls are small, and end here.
+  std::size_t most = 0, most_of_results = 0;
+  ForEachOperand(args, [&](const Operand& operand) {
+    most += ByteSize({.dtype = operand.dtype, .shape = operand.shape}).value_or(0);
+  });
+  for (const std::optional<ArrayType>& type : types) most_of_results += type.has_value() ? type->bytes : 0;
+  if (most < stream_from_bytes_ && most_of_results < stream_from_bytes_) return large;
   const auto is_in_region = [&](const void* data) {
     return data != nullptr && regions_.table().Find(data, 0) != nullptr;
   };
@@ -335,7 +353,7 @@ absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeA
   });
   for (const std::size_t i : large.operands) to_send.push_back(operands[i]);
   for (const std::size_t i : large.results) SetDestination(args, own, i, {.keep = Streaming::kLease});
-  Streaming streaming(tensors_, deadline, options.request_id, channels_);
+  Streaming streaming(tensors_, deadline, options.request_id);
   RETURN_IF_ERROR(streaming.Send(to_send, device));
   stage = Stage::kComputing;
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
@@ -359,15 +377,13 @@ absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const La
   const absl::Status& status = outcome.status();
   const absl::Duration left = deadline - absl::Now();
   if (left <= absl::ZeroDuration() || connection_.closed() || WasInterrupted()) return outcome;
-  bool names_tensors = !options.free_after.empty();
-  ForEachOperand(args, [&](const Operand& operand) { names_tensors |= !operand.resident.empty(); });
   // The calls may have met several servers: one that was started anew, or those behind a balancer.
-  const bool is_lost = absl::IsFailedPrecondition(status) || (absl::IsNotFound(status) && !names_tensors);
-  // There may be no room for our tensors. A refusal with a delay is none of the tensors, but of the request.
-  const bool has_no_room =
-      absl::IsUnimplemented(status) ||
-      (absl::IsResourceExhausted(status) && (stage == Stage::kSending || !large.results.empty()) &&
-       (stage == Stage::kSending || !DetailsOf(status).retry_delay.has_value()));
+  const bool is_lost =
+      absl::IsFailedPrecondition(status) || (absl::IsNotFound(status) && !NamesTensors(args, options));
+  // There may be no room for our tensors. Of the call itself, a refusal with a delay means something else.
+  const bool of_tensors =
+      stage == Stage::kSending || (!large.results.empty() && !DetailsOf(status).retry_delay.has_value());
+  const bool has_no_room = absl::IsUnimplemented(status) || (absl::IsResourceExhausted(status) && of_tensors);
   // A message needs neither room nor a second call.
   if (stage != Stage::kFetching && large.may_be_inline() && (is_lost || has_no_room)) {
     ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
@@ -404,30 +420,28 @@ bool Client::Impl::OverlapsOperands(const Args& args, const LargeArrays& large, 
   return overlaps;
 }
 
-absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Duration timeout,
-                                             const CallOptions& options) {
+template <typename Outcome, typename Args>
+absl::StatusOr<Outcome> Client::Impl::ComputeSomehow(const Args& args, absl::Duration timeout,
+                                                     const CallOptions& options) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
+  const absl::Time deadline = absl::Now() + timeout;
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
   BindIfTensors(args, types, options);
   const LargeArrays large = LargeOf(args, types, options);
-  const absl::Time deadline = absl::Now() + timeout;
-  if (large.any() && !pool_) return ComputeStreamed<Result>(args, large, deadline, options);
-  absl::StatusOr<Result> result = ComputeInMessages(args, std::move(types), timeout, options);
-  if (!large.any() || !IsTooLarge(result.status())) return result;
-  return ComputeStreamed<Result>(args, large, deadline, options);
+  if (large.any() && !pool_) return ComputeStreamed<Outcome>(args, large, deadline, options);
+  absl::StatusOr<Outcome> outcome = ComputeInMessages(args, std::move(types), timeout, options);
+  if (!large.any() || !IsTooLarge(outcome.status())) return outcome;
+  return ComputeStreamed<Outcome>(args, large, deadline, options);
+}
+
+absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Duration timeout,
+                                             const CallOptions& options) {
+  return ComputeSomehow<Result>(args, timeout, options);
 }
 
 absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Duration timeout,
                                                 const CallOptions& options) {
-  RETURN_IF_ERROR(CheckTimeout(timeout));
-  ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
-  BindIfTensors(args, types, options);
-  const LargeArrays large = LargeOf(args, types, options);
-  const absl::Time deadline = absl::Now() + timeout;
-  if (large.any() && !pool_) return ComputeStreamed<RunResult>(args, large, deadline, options);
-  absl::StatusOr<RunResult> result = ComputeInMessages(args, std::move(types), timeout, options);
-  if (!large.any() || !IsTooLarge(result.status())) return result;
-  return ComputeStreamed<RunResult>(args, large, deadline, options);
+  return ComputeSomehow<RunResult>(args, timeout, options);
 }
 
 absl::StatusOr<Result> Client::Impl::ComputeInMessages(const OperationArgs& args, ResultTypes types,

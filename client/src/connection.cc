@@ -1,6 +1,5 @@
 #include "client/src/connection.h"
 
-#include <cstdint>
 #include <optional>
 #include <random>
 #include <utility>
@@ -14,12 +13,13 @@
 namespace warpline::client {
 namespace {
 
+// After so long without a call, a connection that only transfers use is closed. The next one opens it anew.
+constexpr absl::Duration kIdleConnection = absl::Minutes(1);
+
 // 16 random bytes in hexadecimal digits: no other client has the same.
 std::string NewAffinity() {
   std::random_device random;
-  std::string text;
-  for (int i = 0; i < 4; ++i) absl::StrAppendFormat(&text, "%08x", static_cast<std::uint32_t>(random()));
-  return text;
+  return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
 }
 
 }  // namespace
@@ -33,9 +33,6 @@ Connection::Connection(const std::string& target, const ClientOptions& options)
       retries_([this](absl::Duration delay) { channel().Pause(delay); }) {
   channels_.push_back(std::make_unique<RawChannel>(target, options.channel, closed_.get_token(), affinity_));
 }
-
-// After so long without a call, a connection that only transfers use is closed. The next one opens it anew.
-constexpr absl::Duration kIdleConnection = absl::Minutes(1);
 
 RawChannel& Connection::channel(std::size_t index) {
   const std::lock_guard lock(mutex_);

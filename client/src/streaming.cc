@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/status_macros.h"
 
@@ -36,8 +35,7 @@ absl::Status Streaming::Send(std::span<Operand* const> operands, std::optional<i
       *operand = sent_[same->second];
       continue;
     }
-    const PutOptions options{
-        .ttl = kLease, .channels = channels_, .device = device, .request_id = request_id_};
+    const PutOptions options{.ttl = kLease, .device = device, .request_id = request_id_};
     ASSIGN_OR_RETURN(Tensor tensor, tensors_.Put(operand->AsArray(), left(), options));
     given.emplace_back(*operand, sent_.size());
     *operand = tensor;
@@ -60,8 +58,7 @@ void Streaming::DropSent() {
 absl::Status Streaming::Fetch(const Destination& wanted, Array& array, std::optional<Tensor>& tensor) {
   if (!tensor.has_value()) return absl::InternalError("the server's response lacks a tensor");
   ASSIGN_OR_RETURN(array,
-                   tensors_.Get(tensor->info(), left(),
-                                {.destination = wanted, .channels = channels_, .request_id = request_id_}));
+                   tensors_.Get(tensor->info(), left(), {.destination = wanted, .request_id = request_id_}));
   Drop(*tensor);
   tensor.reset();
   return absl::OkStatus();

@@ -7,11 +7,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/src/result_type.h"
 #include "client/src/tensor_client.h"
 #include "warpline/array.h"
 #include "warpline/tensor.h"
@@ -26,8 +26,8 @@ std::vector<std::size_t> LargestOf(const std::vector<std::size_t>& bytes, std::s
 class Streaming {
  public:
   // The client must outlive this. Calls of a transfer have the request id of the whole call.
-  Streaming(TensorClient& tensors, absl::Time deadline, std::string request_id, int channels)
-      : tensors_(tensors), deadline_(deadline), request_id_(std::move(request_id)), channels_(channels) {}
+  Streaming(TensorClient& tensors, absl::Time deadline, std::string request_id)
+      : tensors_(tensors), deadline_(deadline), request_id_(std::move(request_id)) {}
 
   // The lease of tensors that exist for one call. The client renews it meanwhile.
   static constexpr absl::Duration kLease = absl::Minutes(1);
@@ -47,7 +47,6 @@ class Streaming {
   TensorClient& tensors_;
   const absl::Time deadline_;
   const std::string request_id_;
-  const int channels_;
   std::vector<Tensor> sent_;  // until the call is over
 };
 
