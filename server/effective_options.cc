@@ -153,12 +153,18 @@ std::int64_t ServerOptions::CpuResidentBytes(std::int64_t available) const {
   return resident_bytes.value_or((available - std::min(available, others)) / 2);
 }
 
+std::int64_t ServerOptions::CpuUploadBytes(std::int64_t available) const {
+  const std::int64_t others = PinnedBytes(false) + DeviceBytes(false);
+  return upload_bytes.value_or((available - std::min(available, others)) / 4);
+}
+
 std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda, std::int64_t available) const {
   // Admitted requests hold their slices until they are staged; results lie in staging memory.
   // Small requests may have 64 MiB more (Admission).
   const std::int64_t requests = GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB;
   const std::int64_t staging = PinnedBytes(cuda) + TinyPinnedBytes(cuda);
-  const std::int64_t of_cpu = cuda ? 0 : DeviceBytes(false) + CpuResidentBytes(available);
+  const std::int64_t of_cpu =
+      cuda ? 0 : DeviceBytes(false) + CpuResidentBytes(available) + CpuUploadBytes(available);
   return requests + staging + RegionBytes(available) + of_cpu;
 }
 

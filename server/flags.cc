@@ -117,6 +117,14 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "Memory of each device for resident tensors, allocated as they are created; 0 to 1024G, 0: none. auto "
       "(default): half of what is free on the device after everything else has its memory; on cpu, half of "
       "what is left of the machine or cgroup. A multiple of 32M on cuda.");
+  add("upload-bytes", "BYTES", BytesOrAuto(o.upload_bytes, 0),
+      "Memory of each device for large operands and results of requests that travel apart from their "
+      "messages, "
+      "allocated as they are announced; 0 to 1024G, 0: none. One request may take all of it, and clients "
+      "share "
+      "it fairly. auto (default): a quarter of what is free on the device after everything else has its "
+      "memory; "
+      "on cpu, a quarter of what is left of the machine or cgroup. A multiple of 32M on cuda.");
   add("max-ttl", "DURATION", Time(o.max_ttl, absl::Minutes(10), absl::Hours(8760)),
       "The longest lease of a resident tensor; each use renews it; 10m to 8760h. Default 24h.");
   add("region-bytes", "BYTES", BytesOrAuto(o.region_bytes, 0),

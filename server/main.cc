@@ -34,6 +34,7 @@
 #include "server/make_backend.h"
 #include "server/memory/region_store.h"
 #include "server/memory/staging_pool.h"
+#include "server/memory/streamed_call.h"
 #include "server/memory/tensor_store.h"
 #include "server/new_token.h"
 #include "server/observe/access_log.h"
@@ -43,6 +44,7 @@
 #include "server/observe/owner_metrics.h"
 #include "server/options.h"
 #include "server/plan/plan_cache.h"
+#include "server/rpc/chunk_window.h"
 #include "server/rpc/identify.h"
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/inflater.h"
@@ -70,10 +72,10 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-std::vector<std::size_t> ResidentBytes(const Backend& backend) {
-  std::vector<std::size_t> bytes;
-  for (const DeviceInfo& device : backend.devices()) bytes.push_back(device.resident_bytes);
-  return bytes;
+std::vector<std::size_t> OfEachDevice(const Backend& backend, std::size_t DeviceInfo::*bytes) {
+  std::vector<std::size_t> each;
+  for (const DeviceInfo& device : backend.devices()) each.push_back(device.*bytes);
+  return each;
 }
 
 // Each region has a connection, and at first its memfd: together an eighth of all descriptors, which
@@ -127,6 +129,20 @@ int AwaitStop(StopSignals& signals, const Metrics& metrics) {
 void ServeOn(absl::Duration delay, const std::atomic<bool>& device_failed) {
   const absl::Time until = absl::Now() + delay;
   while (absl::Now() < until && !device_failed) absl::SleepFor(absl::Milliseconds(20));
+}
+
+// The ranges of calls whose arrays travel apart come by other calls, on connections that are open. So these
+// connections are told to leave when such calls have ended, or half of the time is over. Everything else is
+// served as before. A result whose client is gone is not waited for.
+void EndStreamedCalls(StreamedCalls& calls, TensorStore& tensors, absl::Time deadline,
+                      const std::atomic<bool>& device_failed) {
+  constexpr absl::Duration kGone = absl::Seconds(2);
+  calls.Drain();
+  const absl::Time until = absl::Now() + (deadline - absl::Now()) / 2;
+  while (calls.count() > 0 && absl::Now() < until && !device_failed) {
+    tensors.DropIdleResults(kGone);
+    absl::SleepFor(absl::Milliseconds(5));
+  }
 }
 
 // For calls to end with the status of a device that has failed.
@@ -197,7 +213,8 @@ int Serve(const ServerOptions& options) {
         {{"ordinal", absl::StrCat(device.ordinal)},
          {"name", device.name},
          {"cc", device.compute_capability},
-         {"resident_bytes", absl::StrCat(device.resident_bytes)}});
+         {"resident_bytes", absl::StrCat(device.resident_bytes)},
+         {"upload_bytes", absl::StrCat(device.upload_bytes)}});
     metrics.SetDeviceInfo(device.ordinal, device.name, device.compute_capability);
   }
   metrics.SetBuildInfo(kVersion, kRevision, WARPLINE_CUDA_VERSION);
@@ -210,13 +227,25 @@ int Serve(const ServerOptions& options) {
       (*backend)->AllocateHost(static_cast<std::size_t>(tiny_bytes + options.PinnedBytes(cuda)));
   if (!staging_memory.ok()) return Fail(staging_memory.status());
   StagingPool pool(staging_memory->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
+  Admission admission({.max_jobs = options.max_jobs,
+                       .max_bytes = options.MaxJobBytes(),
+                       .limits_of = limits_of,
+                       .owner_metrics = owner_metrics.get()},
+                      metrics);
+  // A quarter: the rest is left for requests, however many transfers there are and however slow.
+  FairBudget transfers({.total = options.MaxJobBytes() / 4, .what = "bytes for transfers"});
+  const auto allocate = [&](int device, std::size_t bytes) {
+    return (*backend)->AllocateResident(device, bytes);
+  };
+  StreamedCalls streamed({.device_bytes = OfEachDevice(**backend, &DeviceInfo::upload_bytes),
+                          .chunk_bytes = ChunkWindow::kChunkBytes},
+                         allocate, transfers, admission, metrics);
   // Before those whose tasks and jobs use tensors, so that it goes after them.
-  TensorStore tensors(
-      {.max_ttl = options.max_ttl,
-       .device_bytes = ResidentBytes(**backend),
-       .limits_of = limits_of,
-       .owner_metrics = owner_metrics.get()},
-      [&](int device, std::size_t bytes) { return (*backend)->AllocateResident(device, bytes); }, metrics);
+  TensorStore tensors({.max_ttl = options.max_ttl,
+                       .device_bytes = OfEachDevice(**backend, &DeviceInfo::resident_bytes),
+                       .limits_of = limits_of,
+                       .owner_metrics = owner_metrics.get()},
+                      allocate, metrics);
   const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
   RegionStore regions({.max_bytes = static_cast<std::size_t>(options.RegionBytes(available)),
                        .max_bytes_per_owner = options.region_bytes_per_owner,
@@ -244,21 +273,14 @@ int Serve(const ServerOptions& options) {
                                       .watchdog = watchdog.get()},
                                      **backend, pool, workers, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
-  Admission admission({.max_jobs = options.max_jobs,
-                       .max_bytes = options.MaxJobBytes(),
-                       .limits_of = limits_of,
-                       .owner_metrics = owner_metrics.get()},
-                      metrics);
   PlanCache plans(kPlanCacheBytes, metrics);
   FairWorkers compilers(options.Compilers(cpus));
   FairWorkers background(kBackgroundThreads, kBackgroundNice);
   KernelService kernels(
       {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.MaxDeviceSeconds(cuda)},
-      {**backend, plans, compilers, workers, admission, pool, **scheduler, tensors, regions, name_of,
-       owner_metrics.get()},
+      {**backend, plans, compilers, workers, admission, pool, **scheduler, tensors, streamed, regions,
+       options.send_timeout, name_of, owner_metrics.get()},
       metrics);
-  // A quarter: the rest is left for requests, however many transfers there are and however slow.
-  FairBudget transfers({.total = options.MaxJobBytes() / 4, .what = "bytes for transfers"});
   TensorService tensor_service({**backend, tensors, transfers, admission, pool, workers, background},
                                metrics);
   const std::vector<std::string> region_paths = RegionPaths(options, options.RegionBytes(available));
@@ -359,6 +381,7 @@ int Serve(const ServerOptions& options) {
     std::_Exit(device_failed ? 2 : 1);
   });
   ServeOn(delay, device_failed);
+  EndStreamedCalls(streamed, tensors, deadline, device_failed);
   const absl::Time work_deadline = device_failed ? absl::Now() + kToFail : deadline;
   // Work that comes with accepted calls is still admitted, including uploads in progress.
   const bool drained =

@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
                            .device_bytes = static_cast<std::size_t>(options.DeviceBytes(true)),
                            .exact_device_bytes = options.device_bytes.has_value(),
                            .resident_bytes = options.resident_bytes,
+                           .upload_bytes = options.upload_bytes,
                            .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
                            .timing_sample = options.timing_sample,
                            .kept_multiprocessors = options.kept_multiprocessors,
@@ -55,11 +56,12 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   }
   if (options.backend == "auto") Log("info", "backend cpu chosen", {{"reason", "built without CUDA"}});
 #endif
+  const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
   return CreateCpuBackend({.lanes = options.Lanes(false),
                            .device_bytes = static_cast<std::size_t>(options.DeviceBytes(false)),
                            .exact_device_bytes = options.device_bytes.has_value(),
-                           .resident_bytes = static_cast<std::size_t>(
-                               options.CpuResidentBytes(static_cast<std::int64_t>(AvailableMemoryBytes()))),
+                           .resident_bytes = static_cast<std::size_t>(options.CpuResidentBytes(available)),
+                           .upload_bytes = static_cast<std::size_t>(options.CpuUploadBytes(available)),
                            .timing = options.timing_sample > 0,
                            .metrics = &metrics});
 }

@@ -35,6 +35,8 @@ struct DeviceInfo {
   std::size_t pool_bytes = 0;
   // The memory for resident tensors, in addition to the pool.
   std::size_t resident_bytes = 0;
+  // The memory for uploads and streamed results of requests, in addition to both.
+  std::size_t upload_bytes = 0;
 };
 
 // A copy between memory that AllocateHost gave and memory that AllocateResident gave, which does not lie on
@@ -149,7 +151,7 @@ class Backend {
   virtual absl::StatusOr<std::shared_ptr<void>> RegisterHost(std::span<std::byte>) { return nullptr; }
   // Memory for a resident tensor, not initialised: on the device, or ordinary on the CPU. Drop the buffer
   // only when the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if there is none; the
-  // caller keeps to DeviceInfo::resident_bytes. Thread-safe.
+  // caller keeps to DeviceInfo::resident_bytes and upload_bytes together. Thread-safe.
   virtual absl::StatusOr<Buffer> AllocateResident(int device, std::size_t bytes) = 0;
   // Returns whether AllocateResident will take only microseconds for this many bytes, as far as can be told.
   // Getting memory from a device takes milliseconds. Thread-safe.

@@ -184,7 +184,8 @@ class CpuBackend : public Backend {
                   .name = CpuName(),
                   .compute_capability = {},
                   .pool_bytes = pool_bytes,
-                  .resident_bytes = options.resident_bytes}} {}
+                  .resident_bytes = options.resident_bytes,
+                  .upload_bytes = options.upload_bytes}} {}
 
   std::string_view name() const override { return "cpu"; }
   std::span<const DeviceInfo> devices() const override { return devices_; }

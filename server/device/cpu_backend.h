@@ -24,6 +24,7 @@ struct CpuBackendOptions {
   bool exact_device_bytes = false;
   // The memory of all resident tensors together. It is taken when the tensors are made.
   std::size_t resident_bytes = 0;
+  std::size_t upload_bytes = 0;
   // Time every step; reading a clock is cheap here.
   bool timing = true;
   // May be null. Outlives the backend.

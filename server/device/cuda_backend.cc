@@ -78,21 +78,25 @@ absl::StatusOr<std::unique_ptr<DevicePool>> OpenPool(int ordinal, const CudaBack
       {.ordinal = ordinal, .bytes = (bytes - lanes_bytes) / DevicePool::kUnit * DevicePool::kUnit}, metrics);
 }
 
-// The memory for resident tensors of the device that is current, whose pool has its memory already. Lanes
-// that are still to be made get theirs first.
-absl::StatusOr<std::unique_ptr<DevicePool>> OpenResident(int ordinal, const CudaBackendOptions& options,
+// The memory for resident tensors, uploads and streamed results of the device that is current, whose pool has
+// its memory already. Lanes that are still to be made get theirs first. `info` is told how much each has.
+absl::StatusOr<std::unique_ptr<DevicePool>> OpenResident(const CudaBackendOptions& options, DeviceInfo& info,
                                                          Metrics& metrics) {
   ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
   const std::size_t others = question.margin + static_cast<std::size_t>(options.lanes) * options.lane_bytes;
   const std::size_t left = question.free - std::min(question.free, others);
-  const std::size_t bytes = options.resident_bytes.value_or(left / 2) / DevicePool::kUnit * DevicePool::kUnit;
-  if (bytes > left) {
-    return absl::ResourceExhaustedError(absl::StrCat("--resident-bytes=", bytes, ": of the device's memory ",
-                                                     left, " bytes are left for resident tensors"));
+  const auto whole = [](std::size_t bytes) { return bytes / DevicePool::kUnit * DevicePool::kUnit; };
+  info.resident_bytes = whole(options.resident_bytes.value_or(left / 2));
+  const std::size_t others_left = left - std::min(left, info.resident_bytes);
+  info.upload_bytes = whole(options.upload_bytes.value_or(std::min(left / 4, others_left)));
+  if (info.resident_bytes > left || info.upload_bytes > others_left) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("--resident-bytes=", info.resident_bytes, " and --upload-bytes=", info.upload_bytes,
+                     ": of the device's memory ", left, " bytes are left for both"));
   }
-  if (bytes == 0) return nullptr;
-  return DevicePool::Create({.ordinal = ordinal,
-                             .bytes = bytes,
+  if (info.resident_bytes + info.upload_bytes == 0) return nullptr;
+  return DevicePool::Create({.ordinal = info.ordinal,
+                             .bytes = info.resident_bytes + info.upload_bytes,
                              .grown = false,
                              .used_state = "resident_used",
                              .free_state = "resident_free"},
@@ -165,7 +169,6 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   ASSIGN_OR_RETURN(device->pool, OpenPool(ordinal, options, metrics));
   device->info.pool_bytes = device->pool->bytes();
   ASSIGN_OR_RETURN(device->resident, OpenResident(ordinal, options, metrics));
-  if (device->resident != nullptr) device->info.resident_bytes = device->resident->bytes();
   device->choices = std::make_shared<TunedChoices>();
   ASSIGN_OR_RETURN(Transfers transfers, Transfers::Create());
   device->transfers.emplace(std::move(transfers));

@@ -40,6 +40,8 @@ struct CudaBackendOptions {
   // For resident tensors, on each device, beside the rest; grown as they are made. Nothing: half of what is
   // left when everything else has its memory.
   std::optional<std::size_t> resident_bytes = 0;
+  // Likewise of uploads and streamed results.
+  std::optional<std::size_t> upload_bytes = 0;
   // Known programs that a lane keeps, and device memory that their graphs may take.
   std::size_t graph_cache_entries = 256;
   std::size_t graph_cache_bytes = std::size_t{64} << 20;

@@ -3,6 +3,7 @@
 #define WARPLINE_SERVER_MEMORY_TENSOR_ENTRY_H_
 
 #include <list>
+#include <memory>
 
 #include "absl/time/time.h"
 #include "kernels/program.h"
@@ -23,6 +24,9 @@ struct TensorStore::Entry {
   int uses = 0;
   Buffer memory;
   bool complete = false;
+  bool removed = false;
+  bool is_upload = false;
+  std::shared_ptr<StreamedCall> call;  // to which it belongs; null for resident tensors
   ByteRanges written;
   std::list<const ByteRange*> writing;
 

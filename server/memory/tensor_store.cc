@@ -201,6 +201,54 @@ TensorStore::Info TensorStore::Add(OwnerId owner, const TensorSpec& spec, absl::
   return InfoOf(*entry);
 }
 
+std::string TensorStore::AddUpload(OwnerId owner, const TensorSpec& spec, Buffer memory,
+                                   std::shared_ptr<StreamedCall> call) {
+  auto entry = std::make_shared<Entry>();
+  entry->spec = spec;
+  entry->ttl = options_.max_ttl;
+  entry->uses = 1;  // the call's, until RemoveUploads: it does not expire
+  entry->memory = std::move(memory);
+  entry->is_upload = true;
+  entry->call = std::move(call);
+  MutexLock lock(&mutex_);
+  return Insert(owner, std::move(entry));
+}
+
+void TensorStore::RemoveUploads(OwnerId owner, std::span<const std::string> ids) {
+  std::vector<std::shared_ptr<Entry>> removed;  // go after the lock
+  MutexLock lock(&mutex_);
+  for (const std::string& id : ids) {
+    const auto found = entries_.find(Key(owner, id));
+    if (found != entries_.end()) removed.push_back(Remove(*found->second));
+  }
+}
+
+TensorStore::Info TensorStore::AddResult(OwnerId owner, const TensorSpec& spec, absl::Duration ttl,
+                                         Buffer memory, std::shared_ptr<StreamedCall> call) {
+  auto entry = std::make_shared<Entry>();
+  entry->spec = spec;
+  entry->ttl = ttl;
+  entry->memory = std::move(memory);
+  entry->complete = true;
+  entry->call = std::move(call);
+  MutexLock lock(&mutex_);
+  Insert(owner, entry);
+  return InfoOf(*entry);
+}
+
+void TensorStore::DropIdleResults(absl::Duration idle) {
+  const MonotonicTime limit = MonotonicClock::now() - absl::ToChronoNanoseconds(idle);
+  std::vector<std::shared_ptr<Entry>> dropped;  // go after the lock
+  MutexLock lock(&mutex_);
+  std::vector<Entry*> found;
+  for (const auto& [key, entry] : entries_) {
+    if (entry->call != nullptr && !entry->is_upload && entry->uses == 0 && entry->lease_begin <= limit) {
+      found.push_back(entry.get());
+    }
+  }
+  for (Entry* entry : found) dropped.push_back(Remove(*entry));
+}
+
 absl::StatusOr<TensorStore::Info> TensorStore::Create(const Caller& caller, const TensorSpec& spec,
                                                       absl::Duration ttl, int device) {
   ASSIGN_OR_RETURN(Buffer memory, Allocate(caller, device, spec.bytes));
@@ -223,10 +271,11 @@ TensorStore::Info TensorStore::InfoOf(const Entry& entry) const {
           .missing_bytes = entry.complete ? 0 : entry.spec.bytes - entry.written.bytes()};
 }
 
-absl::StatusOr<std::shared_ptr<TensorStore::Entry>> TensorStore::Find(OwnerId owner, std::string_view id) {
+absl::StatusOr<std::shared_ptr<TensorStore::Entry>> TensorStore::Find(OwnerId owner, std::string_view id,
+                                                                      bool writes) {
   RETURN_IF_ERROR(ids_.Check(id));
   const auto found = entries_.find(Key(owner, id));
-  if (found == entries_.end()) return NoSuchTensor(id);
+  if (found == entries_.end() || (found->second->is_upload && !writes)) return NoSuchTensor(id);
   // The thread that ends leases may be late.
   const Entry& entry = *found->second;
   if (entry.uses == 0 && entry.LeaseEnd() <= MonotonicClock::now()) return NoSuchTensor(id);
@@ -245,7 +294,8 @@ absl::StatusOr<TensorStore::Reading> TensorStore::Read(OwnerId owner, std::strin
   }
   ++entry->uses;
   const Buffer& memory = entry->memory;
-  return Reading{InfoOf(*entry), Buffer(memory.bytes(), memory.place(), std::make_shared<Use>(*this, entry))};
+  return Reading{InfoOf(*entry), Buffer(memory.bytes(), memory.place(), std::make_shared<Use>(*this, entry)),
+                 entry->call};
 }
 
 absl::StatusOr<TensorStore::Writing> TensorStore::Write(OwnerId owner, std::string_view id,
@@ -253,7 +303,7 @@ absl::StatusOr<TensorStore::Writing> TensorStore::Write(OwnerId owner, std::stri
   std::shared_ptr<Entry> entry;
   {
     MutexLock lock(&mutex_);
-    ASSIGN_OR_RETURN(entry, Find(owner, id));
+    ASSIGN_OR_RETURN(entry, Find(owner, id, /*writes=*/true));
     if (offset > entry->spec.bytes) {
       return absl::InvalidArgumentError(
           absl::StrCat(offset, " is beyond the end of the tensor, which has ", entry->spec.bytes, " bytes"));
@@ -264,6 +314,7 @@ absl::StatusOr<TensorStore::Writing> TensorStore::Write(OwnerId owner, std::stri
   writing.memory_ = entry->memory;
   writing.range_ = {offset, offset};
   writing.store_ = this;
+  writing.call_ = entry->call;
   writing.entry_ = std::move(entry);
   return writing;
 }
@@ -276,8 +327,15 @@ void TensorStore::EndUse(const std::shared_ptr<Entry>& entry) {
 
 std::shared_ptr<TensorStore::Entry> TensorStore::Remove(Entry& entry) {
   expiries_.erase({entry.expiry, &entry});
+  entry.removed = true;
   auto node = entries_.extract(entry.key);
   return std::move(node.mapped());
+}
+
+bool TensorStore::IsStreamedResult(OwnerId owner, std::string_view id) {
+  MutexLock lock(&mutex_);
+  const absl::StatusOr<std::shared_ptr<Entry>> entry = Find(owner, id);
+  return entry.ok() && (*entry)->call != nullptr;
 }
 
 absl::StatusOr<Buffer> TensorStore::Drop(OwnerId owner, std::string_view id) {
@@ -297,7 +355,7 @@ absl::StatusOr<TensorStore::Info> TensorStore::Renew(OwnerId owner, std::string_
 }
 
 void TensorStore::RenewEntry(Entry& entry, std::optional<absl::Duration> ttl) {
-  if (ttl.has_value()) entry.ttl = *ttl;
+  if (ttl.has_value() && entry.call == nullptr) entry.ttl = *ttl;
   BeginLease(entry);
   // A shorter lease must be found in time.
   expiries_.erase({entry.expiry, &entry});
@@ -344,7 +402,7 @@ std::vector<TensorStore::Info> TensorStore::List(OwnerId owner, std::string_view
   MutexLock lock(&mutex_);
   for (auto entry = entries_.upper_bound(Key(owner, after));
        entry != entries_.end() && entry->first.first == owner && infos.size() < count; ++entry) {
-    infos.push_back(InfoOf(*entry->second));
+    if (entry->second->call == nullptr) infos.push_back(InfoOf(*entry->second));
   }
   return infos;
 }

@@ -25,6 +25,7 @@
 #include "server/memory/buffer.h"
 #include "server/memory/byte_ranges.h"
 #include "server/memory/secret_id.h"
+#include "server/memory/streamed_call.h"
 #include "server/observe/metrics.h"
 #include "server/observe/owner_metrics.h"
 #include "server/schedule/fair_budget.h"
@@ -68,6 +69,7 @@ class TensorStore {
   struct Reading {
     Info info;
     Buffer memory;
+    std::shared_ptr<StreamedCall> call;  // whose result it is; null for others
   };
 
   // A range of a tensor that is being written, and grows at its end. If it is destroyed without Commit,
@@ -83,6 +85,8 @@ class TensorStore {
     const Buffer& memory() const { return memory_; }
     const ByteRange& range() const { return range_; }
     std::size_t size() const { return memory_.bytes().size(); }  // of the tensor
+    // The call whose upload it is; null for others.
+    const std::shared_ptr<StreamedCall>& call() const { return call_; }
     // Adds the next `bytes` to the range. INVALID_ARGUMENT, with the range, if they end beyond the tensor or
     // are there already; ABORTED with a delay if another writer has them.
     absl::Status Extend(std::size_t bytes);
@@ -98,6 +102,7 @@ class TensorStore {
     ByteRange range_;
     TensorStore* store_ = nullptr;
     std::shared_ptr<Entry> entry_;
+    std::shared_ptr<StreamedCall> call_;
   };
 
   TensorStore(Options options, AllocateMemory allocate, Metrics& metrics);
@@ -124,11 +129,25 @@ class TensorStore {
   // A tensor of which none are.
   absl::StatusOr<Info> Create(const Caller& caller, const TensorSpec& spec, absl::Duration ttl, int device);
 
+  // Tensors of a call whose arrays travel apart, in memory that the call has. List does not know them.
+  // An upload can only be written, until RemoveUploads. Returns its id.
+  std::string AddUpload(OwnerId owner, const TensorSpec& spec, Buffer memory,
+                        std::shared_ptr<StreamedCall> call);
+  void RemoveUploads(OwnerId owner, std::span<const std::string> ids);
+  // A result, with a lease that Renew does not make longer.
+  Info AddResult(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory,
+                 std::shared_ptr<StreamedCall> call);
+
+  // Drops results that nobody has used for so long.
+  void DropIdleResults(absl::Duration idle);
+
   // NOT_FOUND, or FAILED_PRECONDITION for another server's id, from all of these.
   // INVALID_ARGUMENT, with the first range that is missing, if the tensor is not complete.
   absl::StatusOr<Reading> Read(OwnerId owner, std::string_view id);
   // An empty range at `offset`.
   absl::StatusOr<Writing> Write(OwnerId owner, std::string_view id, std::size_t offset);
+  // Returns whether the tensor is the result of a call whose arrays travel apart.
+  bool IsStreamedResult(OwnerId owner, std::string_view id);
   // Returns the memory, which others may still use.
   absl::StatusOr<Buffer> Drop(OwnerId owner, std::string_view id);
   // Without a ttl, for as long as before.
@@ -151,8 +170,8 @@ class TensorStore {
 
   // Begins the lease of the entry anew.
   void RenewEntry(Entry& entry, std::optional<absl::Duration> ttl) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The tensor, or why there is none.
-  absl::StatusOr<std::shared_ptr<Entry>> Find(OwnerId owner, std::string_view id)
+  // The tensor, or why there is none. Of uploads only those who write know.
+  absl::StatusOr<std::shared_ptr<Entry>> Find(OwnerId owner, std::string_view id, bool writes = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Insert(OwnerId owner, std::shared_ptr<Entry> entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Hands the entry over, so that its memory goes when the lock is no longer held.

@@ -16,6 +16,7 @@ TensorStore::Writing& TensorStore::Writing::operator=(Writing&& other) noexcept 
   memory_ = std::move(other.memory_);
   store_ = std::exchange(other.store_, nullptr);
   entry_ = std::move(other.entry_);
+  call_ = std::move(other.call_);
   range_ = other.range_;
   if (store_ != nullptr) {
     MutexLock lock(&store_->mutex_);
@@ -28,6 +29,9 @@ TensorStore::Writing& TensorStore::Writing::operator=(Writing&& other) noexcept 
 absl::Status TensorStore::Writing::Extend(std::size_t bytes) {
   MutexLock lock(&store_->mutex_);
   const std::size_t size = entry_->spec.bytes;
+  if (entry_->is_upload && entry_->removed) {
+    return absl::NotFoundError("the request that this upload belongs to has ended, or has all of it");
+  }
   if (bytes > size - range_.end) {
     return absl::InvalidArgumentError(absl::StrCat(ToString(ByteRange{range_.end, range_.end + bytes}),
                                                    " are not within the tensor, which has ", size, " bytes"));
@@ -48,18 +52,23 @@ absl::Status TensorStore::Writing::Extend(std::size_t bytes) {
   }
   if (range_.size() == 0) entry_->writing.push_back(&range_);
   range_.end += bytes;
+  if (call_ != nullptr) call_->OnArrived(bytes, /*completes=*/false);
   return absl::OkStatus();
 }
 
 std::size_t TensorStore::Writing::Commit() {
   std::size_t missing = 0;
+  bool completes = false;
   {
     MutexLock lock(&store_->mutex_);
     entry_->written.Add(range_);
     missing = entry_->spec.bytes - entry_->written.bytes();
-    if (missing == 0) entry_->complete = true;
+    completes = missing == 0 && !entry_->complete;
+    if (completes) entry_->complete = true;
   }
+  const std::shared_ptr<StreamedCall> call = std::move(call_);
   Abandon();
+  if (completes && call != nullptr) call->OnArrived(0, /*completes=*/true);
   return missing;
 }
 
@@ -70,6 +79,7 @@ void TensorStore::Writing::Abandon() {
     entry_->writing.remove(&range_);
   }
   memory_ = Buffer();
+  call_.reset();
   store_->EndUse(entry_);
   entry_.reset();
   store_ = nullptr;

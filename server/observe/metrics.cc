@@ -148,6 +148,8 @@ struct Metrics::Impl {
       NewGauge("warpline_tls_certificate_expiry_timestamp_seconds",
                "When the server's certificate expires, as Unix time. Absent without TLS.");
 
+  Family<prometheus::Gauge>& upload_bytes = NewGauge(
+      "warpline_upload_bytes", "Device memory of uploads and streamed results of requests, as charged.");
   Family<prometheus::Gauge>& resident_bytes = NewGauge(
       "warpline_resident_bytes", "Memory of resident tensors, those that are dropped but in use included.");
 
@@ -185,6 +187,8 @@ std::string_view Name(RequestSource source) {
       return "region";
     case RequestSource::kResident:
       return "resident";
+    case RequestSource::kStream:
+      return "stream";
     case RequestSource::kMixed:
       return "mixed";
   }
@@ -304,6 +308,10 @@ double Metrics::RequestsStarted() const {
 
 Counter Metrics::HostCopyBytes(const std::string& site) {
   return Counter(&impl_->host_copy_bytes.Add({{"site", site}}));
+}
+
+Gauge Metrics::UploadBytes(int device) {
+  return Gauge(&impl_->upload_bytes.Add({{"device", std::to_string(device)}}));
 }
 
 Gauge Metrics::ResidentBytes(int device) {

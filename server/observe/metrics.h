@@ -62,9 +62,10 @@ inline constexpr std::array kAllRequestKinds = {RequestKind::kTranspose, Request
 std::string_view Name(RequestKind kind);
 
 // The place of a request's tensors: all inline, all in shared regions, all on the device, or mixed.
-enum class RequestSource : std::uint8_t { kInline, kRegion, kResident, kMixed };
+enum class RequestSource : std::uint8_t { kInline, kRegion, kResident, kStream, kMixed };
 inline constexpr std::array kAllRequestSources = {RequestSource::kInline, RequestSource::kRegion,
-                                                  RequestSource::kResident, RequestSource::kMixed};
+                                                  RequestSource::kResident, RequestSource::kStream,
+                                                  RequestSource::kMixed};
 std::string_view Name(RequestSource source);
 
 // The timed parts of a request. The metric calls them stages.
@@ -162,6 +163,7 @@ class Metrics {
   Gauge resident_tensors;
   Counter leases_expired;
   Gauge ResidentBytes(int device);
+  Gauge UploadBytes(int device);
 
   // Shared regions.
   Gauge regions, region_bytes;

@@ -18,7 +18,8 @@ namespace warpline {
 struct Binding {
   int tensor = 0;
   Placement staged = {};
-  Buffer memory = {};  // of its own
+  Buffer memory = {};       // of its own
+  bool has_memory = false;  // a sink's memory was found before the device is known
 };
 using Bindings = absl::InlinedVector<Binding, 4>;
 

@@ -1,5 +1,6 @@
 #include "server/plan/plan.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -7,6 +8,11 @@ namespace warpline {
 
 double ValueOf(const PlannedScalar& planned, std::span<const double> values) {
   return planned.index == PlannedScalar::kAbsent ? planned.otherwise : values[planned.index];
+}
+
+bool Plan::Streams() const {
+  return num_uploads > 0 || std::any_of(outputs.begin(), outputs.end(),
+                                        [](const PlannedOutput& output) { return output.streamed; });
 }
 
 Plan MakePlan(Program program, const OwnMemory& own) {

@@ -41,13 +41,14 @@ struct PlannedSlice {
   std::string field;  // of the message, for errors
 };
 
-// The source of an input. It is payload number `payload` of the message, a slice, or a resident tensor, named
-// by reference number `reference` of the message. An input without bytes has none of them: a message needs no
-// payload for it.
+// The source of an input. It is payload number `payload` of the message, a slice, a resident tensor, named
+// by reference number `reference` of the message, or its upload number `upload`. An input without bytes need
+// have none of them.
 struct PlannedInput {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t payload = kNone;
   std::size_t reference = kNone;
+  std::size_t upload = kNone;
   std::optional<PlannedSlice> slice;
 };
 
@@ -61,6 +62,7 @@ struct PlannedOutput {
   int sink = kInline;
   std::optional<PlannedSlice> slice;  // that the sink names
   PlannedScalar ttl;                  // of the lease that the sink asks for, in seconds, if it names none
+  bool streamed = false;              // the client fetches it from its device
 
   bool is_inline() const { return sink == kInline; }
   bool is_resident() const { return sink != kInline && !slice.has_value(); }
@@ -95,11 +97,15 @@ struct Plan {
   std::vector<PlannedScalars> scalars;
   std::vector<PlannedOutput> outputs;
 
+  std::size_t num_uploads = 0;
+
   // The bytes of the program's inputs and outputs together, wherever they lie.
   std::size_t tensor_bytes = 0;
 
   // Held in host memory from admission until the result has been read.
   std::size_t HostBytes() const { return memory.input_bytes + memory.output_bytes; }
+  // Returns whether some of its arrays travel in calls of their own.
+  bool Streams() const;
 };
 
 using PlanPtr = std::shared_ptr<const Plan>;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/memory/staging_pool.h"
+#include "server/memory/streamed_call.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/fair_budget.h"
 
@@ -33,22 +35,31 @@ class ChunkWindow {
     slot_ = std::move(other.slot_);
     ticket_ = std::move(other.ticket_);
     part_ = std::move(other.part_);
+    call_ = std::move(other.call_);
     size_ = std::exchange(other.size_, 0);
     return *this;
   }
   ~ChunkWindow() { Release(); }
 
-  // For a transfer of `bytes`. Without staging memory of its own if the tensor lies in memory of the host.
-  // RESOURCE_EXHAUSTED with a delay if there is no room.
+  // For a transfer of `bytes`. Without staging memory of its own if the tensor lies in memory of the host. A
+  // transfer of a streamed call has one of that call's windows, which have been paid for. `call` is null for
+  // others. RESOURCE_EXHAUSTED with a delay if there is no room.
   static absl::StatusOr<ChunkWindow> Open(std::size_t bytes, bool on_host, const Caller& caller,
-                                          FairBudget& budget, Admission& admission, StagingPool& pool) {
+                                          std::shared_ptr<StreamedCall> call, FairBudget& budget,
+                                          Admission& admission, StagingPool& pool) {
     ChunkWindow window;
-    const std::size_t chunks = std::clamp<std::size_t>((bytes + kChunkBytes - 1) / kChunkBytes, 1, kChunks);
+    const std::size_t most = call != nullptr ? StreamedCall::kChunksOfWindow : kChunks;
+    const std::size_t chunks = std::clamp<std::size_t>((bytes + kChunkBytes - 1) / kChunkBytes, 1, most);
     const std::size_t held = chunks == 1 ? bytes : chunks * kChunkBytes;
-    ASSIGN_OR_RETURN(window.part_, budget.Take(caller.claimant, static_cast<std::int64_t>(held)));
-    ASSIGN_OR_RETURN(window.ticket_, admission.Admit(static_cast<std::int64_t>(held), caller));
-    // How long they are held is up to the client.
-    window.ticket_.MarkUnread();
+    if (call != nullptr) {
+      RETURN_IF_ERROR(call->TakeWindow());
+      window.call_ = std::move(call);
+    } else {
+      ASSIGN_OR_RETURN(window.part_, budget.Take(caller.claimant, static_cast<std::int64_t>(held)));
+      ASSIGN_OR_RETURN(window.ticket_, admission.Admit(static_cast<std::int64_t>(held), caller));
+      // How long they are held is up to the client.
+      window.ticket_.MarkUnread();
+    }
     window.size_ = chunks;
     if (on_host) return window;
     auto slots = pool.TryAcquire(held, 0);
@@ -74,12 +85,15 @@ class ChunkWindow {
     slot_.Release();
     ticket_.Return();
     part_.Return();
+    if (call_ != nullptr) call_->ReturnWindow();
+    call_.reset();
     size_ = 0;
   }
 
   Ticket ticket_;
   StagingSlot slot_;
   FairBudget::Part part_;
+  std::shared_ptr<StreamedCall> call_;
   std::size_t size_ = 0;
 };
 

@@ -186,9 +186,11 @@ void GetStream::OnMessage(MessageStream& stream, MessageSlices message) {
   }
   absl::StatusOr<AskedRange> asked = FindAsked(request, caller_.owner, engine_.tensors);
   if (!asked.ok()) return stream.Finish(asked.status());
+  belongs_to_another_ = asked->reading.call != nullptr;
   const bool on_host = asked->reading.memory.place().kind == Place::Kind::kHost;
-  absl::StatusOr<ChunkWindow> window = ChunkWindow::Open(asked->range.size(), on_host, caller_,
-                                                         engine_.transfers, engine_.admission, engine_.pool);
+  absl::StatusOr<ChunkWindow> window =
+      ChunkWindow::Open(asked->range.size(), on_host, caller_, asked->reading.call, engine_.transfers,
+                        engine_.admission, engine_.pool);
   if (!window.ok()) return stream.Finish(window.status());
   chunks_ = std::make_shared<Chunks>(engine_, stream, *std::move(asked), *std::move(window));
   chunks_->Begin();

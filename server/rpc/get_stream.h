@@ -18,6 +18,7 @@ class GetStream final : public MessageStream::Handler {
   ~GetStream() override;
 
   std::size_t least_progress() const override;
+  bool belongs_to_another() const override { return belongs_to_another_; }
   void OnMessage(MessageStream& stream, MessageSlices message) override;
   void OnLastMessage(MessageStream& stream) override;
   void OnSent(MessageStream& stream) override;
@@ -27,7 +28,8 @@ class GetStream final : public MessageStream::Handler {
   class Chunks;
   const TensorService::Engine& engine_;
   const Caller caller_;
-  std::shared_ptr<Chunks> chunks_;  // from the first message on
+  bool belongs_to_another_ = false;  // set by the first message
+  std::shared_ptr<Chunks> chunks_;   // from the first message on
 };
 
 }  // namespace warpline

@@ -50,6 +50,9 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
       if (any) operation.add_data_types(ToProto(dtype));
     }
   }
+  std::size_t uploads = 0;
+  for (const DeviceInfo& device : backend.devices()) uploads = std::max(uploads, device.upload_bytes);
+  info.mutable_limits()->set_max_upload_bytes(static_cast<std::int64_t>(uploads));
   info.mutable_limits()->set_max_inline_bytes(options.max_inline_bytes);
   info.mutable_limits()->set_max_jobs(options.max_jobs);
   info.mutable_limits()->set_max_job_bytes(options.MaxJobBytes());

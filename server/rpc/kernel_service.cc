@@ -31,6 +31,9 @@ constexpr std::size_t kFreedAtOnce = 16;
 // Jobs that take so long on a device leave our threads alone meanwhile.
 constexpr double kAwaitedSeconds = 1e-3;
 
+// The entry of the initial metadata that has the ids of uploads, as a message Uploads.
+constexpr char kUploadsKey[] = "x-warpline-uploads-bin";
+
 // The resources that a result holds until it has been sent. The slot is destroyed first. Code that waits for
 // all tickets to be back may then destroy the pool.
 struct HeldResult {
@@ -38,11 +41,23 @@ struct HeldResult {
   StagingSlot slot;
 };
 
-RequestSource SourceOf(const MemoryPlan& plan) {
+RequestSource SourceOf(const Plan& whole) {
+  if (whole.Streams()) return RequestSource::kStream;
+  const MemoryPlan& plan = whole.memory;
   const bool region = plan.Has(Area::kShared), resident = plan.Has(Area::kResident);
   if (!region && !resident) return RequestSource::kInline;
   if ((region && resident) || plan.Has(Area::kInput) || plan.Has(Area::kOutput)) return RequestSource::kMixed;
   return region ? RequestSource::kRegion : RequestSource::kResident;
+}
+
+// The uploads of a plan, by number.
+std::vector<TensorSpec> UploadsOf(const Plan& plan) {
+  std::vector<TensorSpec> uploads(plan.num_uploads);
+  for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
+    const std::size_t number = plan.inputs[i].upload;
+    if (number != PlannedInput::kNone) uploads[number] = plan.program.tensors[i];
+  }
+  return uploads;
 }
 
 std::int64_t HostBytesOf(const Plan& plan) { return static_cast<std::int64_t>(plan.HostBytes()); }
@@ -50,7 +65,8 @@ std::int64_t HostBytesOf(const Plan& plan) { return static_cast<std::int64_t>(pl
 }  // namespace
 
 // Shared by the call's cancellation, which may come at any time, and by whoever submits its job, perhaps
-// later and on another thread.
+// later and on another thread. A call that waits for its uploads ends either by its cancellation or by their
+// last byte, whichever comes first.
 struct KernelService::Submission {
   explicit Submission(Scheduler& scheduler) : scheduler(scheduler) {}
 
@@ -60,15 +76,38 @@ struct KernelService::Submission {
     if (why.has_value()) scheduler.Cancel(*id, *why);
   }
   void Cancel(const absl::Status& reason) {
+    std::function<void(const absl::Status&)> waiting;
+    {
+      MutexLock lock(&mutex);
+      why = reason;
+      if (id.has_value()) scheduler.Cancel(*id, reason);
+      waiting = std::exchange(on_cancel, nullptr);
+    }
+    if (waiting) waiting(reason);
+  }
+  // From now on `if_cancelled` is called once the call is cancelled, unless Arrived comes before. Nothing is
+  // called, and nothing may follow, if one of them has come already: that one is returned.
+  enum class Wait { kWaits, kCancelled, kArrived };
+  Wait BeginWait(std::function<void(const absl::Status&)> if_cancelled) {
     MutexLock lock(&mutex);
-    why = reason;
-    if (id.has_value()) scheduler.Cancel(*id, reason);
+    if (why.has_value()) return Wait::kCancelled;
+    if (arrived) return Wait::kArrived;
+    on_cancel = std::move(if_cancelled);
+    return Wait::kWaits;
+  }
+  // All uploads have come. Returns whether this ends the wait.
+  bool Arrived() {
+    MutexLock lock(&mutex);
+    arrived = true;
+    return std::exchange(on_cancel, nullptr) != nullptr;
   }
 
   Scheduler& scheduler;
   Mutex mutex;
   std::optional<Scheduler::JobId> id ABSL_GUARDED_BY(mutex);
   std::optional<absl::Status> why ABSL_GUARDED_BY(mutex);  // of the cancellation, if there was one
+  std::function<void(const absl::Status&)> on_cancel ABSL_GUARDED_BY(mutex);  // while it waits for uploads
+  bool arrived ABSL_GUARDED_BY(mutex) = false;
 };
 
 KernelService::KernelService(const Limits& limits, const Engine& engine, Metrics& metrics)
@@ -91,7 +130,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
                            : absl::CancelledError("the client cancelled while the request was queued"));
   });
   if (const PlanPtr plan = engine_.plans.Find(scanned->key, call.received()); plan != nullptr) {
-    return Submit(call, codec, *std::move(scanned), plan, *submission);
+    return Submit(call, codec, *std::move(scanned), plan, submission);
   }
   const Claimant& claimant = call.caller().claimant;
   absl::StatusOr<FairBudget::Part> place = compiling_.Take(claimant);
@@ -105,7 +144,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
     place.Return();
     if (!plan.ok()) return RespondError(call, codec, nullptr, plan.status());
     engine_.plans.Insert(scanned.key, *plan, call.caller().claimant.share, call.received());
-    Submit(call, codec, std::move(scanned), *plan, *submission);
+    Submit(call, codec, std::move(scanned), *plan, submission);
   });
 }
 
@@ -138,6 +177,7 @@ absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, Owner
   for (Binding& binding : job.bindings) {
     if (binding.tensor >= plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
     const std::size_t reference = plan.inputs[static_cast<std::size_t>(binding.tensor)].reference;
+    if (reference == PlannedInput::kNone) continue;  // an upload, which gets its memory later
     binding.memory = scanned.referred[reference];
     const int device = binding.memory.place().device;
     if (job.device.value_or(device) != device) {
@@ -154,18 +194,19 @@ absl::Status KernelService::FindSinks(const Plan& plan, const Caller& caller, in
                                       Bindings& bindings) const {
   for (Binding& binding : bindings) {
     if (binding.tensor < plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
+    if (binding.has_memory) continue;  // a streamed result
     const std::size_t bytes = plan.program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
     ASSIGN_OR_RETURN(binding.memory, engine_.tensors.Allocate(caller, device, bytes));
   }
   return absl::OkStatus();
 }
 
-std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const ResultSinks& sinks, OwnerId owner,
+std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const Aftermath& after, OwnerId owner,
                                              Result& result) const {
   std::vector<v1::Tensor> placed;
   for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
     if (plan.outputs[i].is_inline()) continue;
-    const ResultSink& sink = sinks[placed.size()];
+    const ResultSink& sink = after.sinks[placed.size()];
     v1::Tensor& tensor = placed.emplace_back();
     if (plan.outputs[i].slice.has_value()) {
       *tensor.mutable_region() = sink.slice;
@@ -174,10 +215,14 @@ std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const ResultSinks
     const int index = plan.program.outputs[i];
     const auto binding = std::find_if(result.bindings.begin(), result.bindings.end(),
                                       [&](const Binding& candidate) { return candidate.tensor == index; });
+    const TensorSpec& spec = plan.outputs[i].spec;
+    const absl::Duration lease = plan.outputs[i].streamed ? engine_.send_timeout : sink.lease;
     const TensorStore::Info info =
-        engine_.tensors.Add(owner, plan.outputs[i].spec, sink.lease, std::move(binding->memory));
+        plan.outputs[i].streamed
+            ? engine_.tensors.AddResult(owner, spec, lease, std::move(binding->memory), after.streamed)
+            : engine_.tensors.Add(owner, spec, lease, std::move(binding->memory));
     tensor.mutable_resident()->set_id(info.id);
-    tensor.mutable_resident()->set_ttl_seconds(absl::ToDoubleSeconds(sink.lease));
+    tensor.mutable_resident()->set_ttl_seconds(absl::ToDoubleSeconds(lease));
   }
   return placed;
 }
@@ -192,7 +237,7 @@ void KernelService::FreeTensors(OwnerId owner, const std::vector<std::string>& i
 }
 
 void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
-                           Submission& submission) {
+                           const std::shared_ptr<Submission>& submission) {
   Job job;
   job.seconds.plan = SecondsSince(call.received());
   metrics_.phase(codec.kind, Phase::kPlan).Observe(job.seconds.plan);
@@ -215,7 +260,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
   bool has_sinks = false;
   for (const PlannedOutput& output : plan->outputs) {
-    if (!output.is_resident()) continue;
+    if (!output.is_resident() || output.streamed) continue;
     has_sinks = true;
     job.sink_bytes += output.spec.bytes;
   }
@@ -233,12 +278,120 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   job.number = call.number();
   job.deadline = call.deadline();
   job.cancelled = &call.cancelled();
-  job.done = [this, &call, &codec, plan,
-              after = Aftermath{*std::move(sinks), std::move(scanned.message.extras)}](Result result) {
+  Aftermath after{*std::move(sinks), std::move(scanned.message.extras), nullptr};
+  if (plan->Streams()) {
+    call.AwaitDevice();  // and the client
+    // Memory that the device does not have at hand takes milliseconds.
+    return engine_.workers.Post([this, &call, &codec, plan, submission, after = std::move(after),
+                                 job = std::make_shared<Job>(std::move(job))]() mutable {
+      SubmitStreamed(call, codec, plan, std::move(after), std::move(*job), submission);
+    });
+  }
+  SetDone(call, codec, plan, std::move(after), job);
+  if (plan->device_seconds >= kAwaitedSeconds) call.AwaitDevice();
+  submission->SubmittedAs(engine_.scheduler.Submit(std::move(job)));
+}
+
+void KernelService::SetDone(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after,
+                            Job& job) {
+  job.done = [this, &call, &codec, plan, after = std::move(after)](Result result) {
     Complete(call, codec, *plan, after, std::move(result));
   };
-  if (plan->device_seconds >= kAwaitedSeconds) call.AwaitDevice();
-  submission.SubmittedAs(engine_.scheduler.Submit(std::move(job)));
+}
+
+void KernelService::SubmitStreamed(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after,
+                                   Job job, const std::shared_ptr<Submission>& submission) {
+  const std::vector<TensorSpec> uploads = UploadsOf(*plan);
+  std::vector<std::size_t> bytes;
+  for (const TensorSpec& upload : uploads) bytes.push_back(upload.bytes);
+  for (const PlannedOutput& output : plan->outputs) {
+    if (output.streamed) bytes.push_back(output.spec.bytes);
+  }
+  absl::StatusOr<StreamedCalls::Opened> opened = engine_.streamed.Open(call.caller(), job.device, bytes);
+  if (!opened.ok()) return RespondError(call, codec, plan.get(), opened.status());
+  job.device = opened->device;
+  std::size_t next = uploads.size();  // of the results' memory, in the order of the outputs
+  for (std::size_t i = 0; i < plan->outputs.size(); ++i) {
+    if (!plan->outputs[i].streamed) continue;
+    const auto binding =
+        std::find_if(job.bindings.begin(), job.bindings.end(),
+                     [&](const Binding& candidate) { return candidate.tensor == plan->program.outputs[i]; });
+    binding->memory = opened->memory[next++];
+    binding->has_memory = true;
+  }
+  for (Binding& binding : job.bindings) {
+    if (binding.tensor >= plan->program.num_inputs) continue;
+    const std::size_t number = plan->inputs[static_cast<std::size_t>(binding.tensor)].upload;
+    if (number != PlannedInput::kNone) binding.memory = opened->memory[number];
+  }
+  std::size_t apart_in = 0, apart_out = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) (i < uploads.size() ? apart_in : apart_out) += bytes[i];
+  call.CountBytesApart(apart_in, apart_out);
+  const std::shared_ptr<StreamedCall> streamed = opened->call;
+  after.streamed = streamed;
+  SetDone(call, codec, plan, std::move(after), job);
+  if (uploads.empty()) return submission->SubmittedAs(engine_.scheduler.Submit(std::move(job)));
+  opened->memory.resize(uploads.size());
+  AwaitUploads(call, codec, plan, std::move(opened->memory), streamed, std::move(job), submission);
+}
+
+void KernelService::AwaitUploads(UnaryCall& call, const Codec& codec, const PlanPtr& plan,
+                                 std::vector<Buffer> memory, const std::shared_ptr<StreamedCall>& streamed,
+                                 Job job, const std::shared_ptr<Submission>& submission) {
+  const std::vector<TensorSpec> uploads = UploadsOf(*plan);
+  const OwnerId owner = call.caller().owner;
+  v1::Uploads accepted;
+  accepted.set_channels(static_cast<std::int32_t>(streamed->windows()));
+  auto ids = std::make_shared<std::vector<std::string>>();
+  std::size_t incomplete = 0;
+  for (std::size_t i = 0; i < uploads.size(); ++i) {
+    ids->push_back(engine_.tensors.AddUpload(owner, uploads[i], std::move(memory[i]), streamed));
+    accepted.add_ids(ids->back());
+    if (uploads[i].bytes > 0) ++incomplete;
+  }
+  const auto held = std::make_shared<Job>(std::move(job));
+  // Whoever ends the wait calls one of these, and nobody calls another.
+  const auto end_wait = [this, &call, owner, ids, streamed] {
+    streamed->StopWaiting();
+    engine_.tensors.RemoveUploads(owner, *ids);
+    call.StopWaiting();
+  };
+  const auto go_on = [this, submission, end_wait, held] {
+    end_wait();
+    submission->SubmittedAs(engine_.scheduler.Submit(std::move(*held)));
+  };
+  const auto give_up = [this, &call, &codec, plan, end_wait, held](const absl::Status& why) {
+    end_wait();
+    // Giving gigabytes back to the system takes a while.
+    engine_.workers.Post([job = std::move(*held)] {});
+    RespondError(call, codec, plan.get(), why);
+  };
+  if (incomplete > 0) {
+    streamed->Await(incomplete, {.progress = [&call] { call.Touch(); },
+                                 .complete =
+                                     [this, submission, go_on] {
+                                       engine_.workers.Post([submission, go_on] {
+                                         if (submission->Arrived()) go_on();
+                                       });
+                                     }});
+  } else {
+    static_cast<void>(submission->Arrived());
+  }
+  call.SendMetadataAndWait(kUploadsKey, accepted.SerializeAsString());
+  switch (submission->BeginWait([give_up](const absl::Status& why) {
+    give_up(
+        absl::IsCancelled(why)
+            ? absl::CancelledError("the client cancelled, or less than 1 MiB of the request's uploads came "
+                                   "within the send timeout")
+            : why);
+  })) {
+    case Submission::Wait::kWaits:
+      return;
+    case Submission::Wait::kArrived:
+      return go_on();
+    case Submission::Wait::kCancelled:
+      return give_up(absl::CancelledError("the client cancelled"));
+  }
 }
 
 void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after,
@@ -281,8 +434,11 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
   times.set_stage(result.seconds.copy_in);
   times.set_device(result.seconds.device);
 
-  const std::vector<v1::Tensor> placed = Place(plan, after.sinks, call.caller().owner, result);
+  const std::vector<v1::Tensor> placed = Place(plan, after, call.caller().owner, result);
   result.bindings.clear();  // whoever has the answer may count on the operands' memory
+  const bool fetches = std::any_of(plan.outputs.begin(), plan.outputs.end(),
+                                   [](const PlannedOutput& output) { return output.streamed; });
+  if (after.streamed != nullptr && !fetches) after.streamed->EndTransfers();
   FreeTensors(call.caller().owner, after.freed);
   if (!placed.empty()) {
     call.OnNotSent([this, owner = call.caller().owner, placed] {
@@ -303,7 +459,7 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
     const std::size_t begin = plan.outputs[i].offset, bytes = plan.outputs[i].spec.bytes;
     if (bytes > 0 && plan.outputs[i].is_inline()) slices.push_back(inline_outputs.sub(begin, begin + bytes));
   }
-  metrics_.CountSuccess(codec.kind, SourceOf(plan.memory), SecondsSince(call.received()));
+  metrics_.CountSuccess(codec.kind, SourceOf(plan), SecondsSince(call.received()));
   CountForOwner(call, "OK");
   call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
   // The call may be gone.
@@ -322,7 +478,7 @@ void KernelService::RespondError(UnaryCall& call, const Codec& codec, const Plan
          {"code", std::string(CodeName(code))},
          {"reason", std::string(status.message())}});
   }
-  const RequestSource source = plan == nullptr ? RequestSource::kInline : SourceOf(plan->memory);
+  const RequestSource source = plan == nullptr ? RequestSource::kInline : SourceOf(*plan);
   metrics_.CountRequest(codec.kind, source, CodeName(code), SecondsSince(call.received()));
   CountForOwner(call, CodeName(code));
   call.RespondError(status);

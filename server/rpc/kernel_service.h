@@ -15,6 +15,7 @@
 #include "server/memory/copy_payload.h"
 #include "server/memory/region_store.h"
 #include "server/memory/staging_pool.h"
+#include "server/memory/streamed_call.h"
 #include "server/memory/tensor_store.h"
 #include "server/observe/metrics.h"
 #include "server/plan/plan_cache.h"
@@ -44,7 +45,10 @@ class KernelService {
     const StagingPool& pool;
     Scheduler& scheduler;
     TensorStore& tensors;
+    StreamedCalls& streamed;
     RegionStore& regions;
+    // The lease of a streamed result.
+    absl::Duration send_timeout;
     // Names owners for the log; null where there are no identities.
     std::function<std::string(OwnerId)> name_of;
     OwnerMetrics* owner_metrics = nullptr;  // likewise
@@ -71,19 +75,29 @@ class KernelService {
   struct Aftermath {
     ResultSinks sinks;
     std::vector<std::string> freed;  // ids of tensors that are dropped
+    std::shared_ptr<StreamedCall> streamed;
   };
   struct Submission;  // of one call: what to do if it is cancelled
 
   absl::StatusOr<Scanned> Scan(UnaryCall& call, const Codec& codec) const;
-  // Asks for a share of the budget and submits the job.
+  // Asks for a share of the budget, and submits the job or announces its uploads.
   void Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
-              Submission& submission);
+              const std::shared_ptr<Submission>& submission);
+  // Sets what happens with the result.
+  void SetDone(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after, Job& job);
+  // Takes memory for the arrays that travel apart. If some of them are operands, the call waits for them, and
+  // the job is submitted when they are complete.
+  void SubmitStreamed(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after, Job job,
+                      const std::shared_ptr<Submission>& submission);
+  void AwaitUploads(UnaryCall& call, const Codec& codec, const PlanPtr& plan, std::vector<Buffer> memory,
+                    const std::shared_ptr<StreamedCall>& streamed, Job job,
+                    const std::shared_ptr<Submission>& submission);
   // The memory of inputs that are resident, and the device where it is; and that of all slices of regions.
   absl::Status Bind(const Plan& plan, const Scanned& scanned, OwnerId owner, Job& job) const;
   absl::Status FindSinks(const Plan& plan, const Caller& caller, int device, Bindings& bindings) const;
   // Returns where the outputs lie that do not go inline, in the form of the response. Makes resident tensors
   // of the outputs that stay on their device.
-  std::vector<v1::Tensor> Place(const Plan& plan, const ResultSinks& sinks, OwnerId owner,
+  std::vector<v1::Tensor> Place(const Plan& plan, const Aftermath& after, OwnerId owner,
                                 Result& result) const;
   // Drops the tensors that the request is the last to use.
   void FreeTensors(OwnerId owner, const std::vector<std::string>& ids) const;

@@ -299,6 +299,7 @@ void MessageStream::LogEnd() {
     end.request_bytes = all_received_;
     end.response_bytes = all_sent_;
   }
+  if (end.code == grpc::StatusCode::OK && handler_->belongs_to_another()) return;
   incoming_->LogEnd(request_id_, end);
 }
 

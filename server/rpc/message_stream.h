@@ -66,6 +66,8 @@ class MessageStream final : private SendWatchdog::Call {
     // The bytes that a client of a stream that is work must send or take within the send timeout. Fewer bytes
     // are no progress.
     virtual std::size_t least_progress() const { return 1; }
+    // True for a transfer of another call, whose line in the log counts its bytes.
+    virtual bool belongs_to_another() const { return false; }
     virtual void OnMessage(MessageStream& stream, MessageSlices message) = 0;
     // The client has sent its last message. The stream ends only with Finish. Unless Method::confirms_end is
     // set, this may come too when the client has gone.

@@ -59,9 +59,10 @@ absl::Status PutStream::Accept(MessageStream& stream, MessageSlices message) {
 }
 
 absl::Status PutStream::OpenWindow() {
+  belongs_to_another_ = writing().call() != nullptr;
   const std::size_t left = writing().size() - writing().range().begin;
-  ASSIGN_OR_RETURN(window_, ChunkWindow::Open(left, on_host(), caller_, engine_.transfers, engine_.admission,
-                                              engine_.pool));
+  ASSIGN_OR_RETURN(window_, ChunkWindow::Open(left, on_host(), caller_, writing().call(), engine_.transfers,
+                                              engine_.admission, engine_.pool));
   for (std::size_t i = 0; i < window_.size(); ++i) free_.push_back(i);
   return absl::OkStatus();
 }

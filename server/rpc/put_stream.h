@@ -37,6 +37,7 @@ class PutStream final : public MessageStream::Handler {
 
   std::size_t max_message_bytes() const override { return kMaxChunkBytes + (64 << 10); }
   std::size_t least_progress() const override { return ChunkWindow::kChunkBytes; }
+  bool belongs_to_another() const override { return belongs_to_another_; }
   void OnMessage(MessageStream& stream, MessageSlices message) override;
   void OnLastMessage(MessageStream& stream) override;
   void OnEnd(MessageStream& stream) override;
@@ -71,6 +72,7 @@ class PutStream final : public MessageStream::Handler {
   const ScanSchema& schema_;
   CopySite& site_;
   const Caller caller_;
+  bool belongs_to_another_ = false;  // set by the first message
 
   Mutex mutex_;
   ChunkWindow window_ ABSL_GUARDED_BY(mutex_);

@@ -70,8 +70,11 @@ void TensorService::AnswerForIds(UnaryCall& call, const Answer& answer) {
 void TensorService::Drop(UnaryCall& call) {
   AnswerForIds<v1::DropRequest, v1::DropResponse>(
       call,
-      [this,
+      [this, &call,
        owner = call.caller().owner](const v1::DropRequest& request) -> absl::StatusOr<v1::DropResponse> {
+        if (!request.id().empty() && engine_.tensors.IsStreamedResult(owner, request.id())) {
+          call.BelongToAnother();
+        }
         ASSIGN_OR_RETURN(std::vector<Buffer> dropped, DropTensors(request, owner, engine_.tensors));
         v1::DropResponse response;
         response.set_dropped(static_cast<std::int64_t>(dropped.size()));

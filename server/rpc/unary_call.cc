@@ -149,7 +149,36 @@ void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status st
   Send();
 }
 
+void UnaryCall::SendMetadataAndWait(const std::string& key, const std::string& value) {
+  server_.watchdog.Add(*this);
+  {
+    MutexLock lock(&metadata_mutex_);
+    sending_metadata_ = true;
+  }
+  Ref();
+  incoming_->context().AddInitialMetadata(key, value);
+  incoming_->stream().SendInitialMetadata(&metadata_tag_);
+}
+
+void UnaryCall::StopWaiting() { server_.watchdog.Remove(*this); }
+
+void UnaryCall::OnMetadataSent() {
+  bool send = false;
+  {
+    MutexLock lock(&metadata_mutex_);
+    sending_metadata_ = false;
+    send = send_after_it_;
+  }
+  if (send) Send();
+  Unref();
+}
+
 void UnaryCall::Send() {
+  {
+    MutexLock lock(&metadata_mutex_);
+    send_after_it_ = sending_metadata_;
+    if (send_after_it_) return;
+  }
   grpc::GenericServerAsyncReaderWriter& stream = incoming_->stream();
   // The call may be gone, or its slot be asked for, before gRPC returns from here.
   const std::optional<grpc::ByteBuffer> response = std::exchange(response_, std::nullopt);
@@ -172,7 +201,9 @@ void UnaryCall::OnSent(bool ok) {
   if (!ok && on_not_sent_) on_not_sent_();
   server_.watchdog.Remove(*this);
   if (!ok) end_.code = grpc::StatusCode::CANCELLED;
-  incoming_->LogEnd(request_id_, end_);
+  end_.request_bytes += request_bytes_apart_;
+  end_.response_bytes += response_bytes_apart_;
+  if (!belongs_to_another_ || end_.code != grpc::StatusCode::OK) incoming_->LogEnd(request_id_, end_);
   Unref();
 }
 

@@ -103,6 +103,21 @@ class UnaryCall final : private SendWatchdog::Call {
   // if it has happened. Set it inside `handle`.
   void OnCancel(std::function<void()> hook);
 
+  // Sends the initial metadata with this entry, ahead of the answer. From here on the call waits for its
+  // client: it is cancelled if the send timeout passes without Touch. Once.
+  void SendMetadataAndWait(const std::string& key, const std::string& value);
+  void Touch() { server_.watchdog.Touch(*this); }
+  // It does not wait any more. Before the answer, if it has waited.
+  void StopWaiting();
+  // Bytes of the call that travel in others: its line in the log counts them, and the lines of the others
+  // are left out.
+  void CountBytesApart(std::size_t request_bytes, std::size_t response_bytes) {
+    request_bytes_apart_ = request_bytes;
+    response_bytes_apart_ = response_bytes;
+  }
+  // The call has no line in the log if it ends with OK.
+  void BelongToAnother() { belongs_to_another_ = true; }
+
   // The hook is called if the client is found not to have got the response that comes next. Set it before
   // Respond.
   void OnNotSent(std::function<void()> hook) { on_not_sent_ = std::move(hook); }
@@ -116,6 +131,11 @@ class UnaryCall final : private SendWatchdog::Call {
     void Proceed(bool ok) override { call.OnSent(ok); }
     UnaryCall& call;
   };
+  struct MetadataTag final : CompletionTag {
+    explicit MetadataTag(UnaryCall& call) : call(call) {}
+    void Proceed(bool) override { call.OnMetadataSent(); }
+    UnaryCall& call;
+  };
   struct DoneTag final : CompletionTag {
     explicit DoneTag(UnaryCall& call) : call(call) {}
     void Proceed(bool ok) override;
@@ -126,6 +146,7 @@ class UnaryCall final : private SendWatchdog::Call {
   void Begin();
   void Receive(grpc::ByteBuffer& request);
   void OnSent(bool ok);
+  void OnMetadataSent();
   void Handle();
   void Finish(std::optional<grpc::ByteBuffer> response, grpc::Status status);
   void Send();
@@ -139,6 +160,7 @@ class UnaryCall final : private SendWatchdog::Call {
   const Server& server_;
   std::unique_ptr<IncomingCall> incoming_;
   SentTag sent_tag_{*this};
+  MetadataTag metadata_tag_{*this};
   DoneTag done_tag_{*this};
   MessageSlices message_;
   Ticket provisional_ticket_;
@@ -154,6 +176,12 @@ class UnaryCall final : private SendWatchdog::Call {
   Mutex cancel_mutex_;
   std::function<void()> on_cancel_ ABSL_GUARDED_BY(cancel_mutex_);
   std::atomic<bool> cancelled_ = false;
+  // gRPC must have taken the metadata before it is given the answer.
+  Mutex metadata_mutex_;
+  bool sending_metadata_ ABSL_GUARDED_BY(metadata_mutex_) = false;
+  bool send_after_it_ ABSL_GUARDED_BY(metadata_mutex_) = false;
+  std::size_t request_bytes_apart_ = 0, response_bytes_apart_ = 0;
+  bool belongs_to_another_ = false;
   bool awaits_device_ = false;
   bool cut_short_ = false;           // the message never became whole
   std::atomic<int> references_ = 2;  // one for the response, one for the done tag

@@ -54,6 +54,7 @@ class FairBudget {
 
   // RESOURCE_EXHAUSTED with the figures, and with a delay, if the claimant may not have so many more.
   absl::StatusOr<Part> Take(const Claimant& claimant, std::int64_t units = 1);
+  std::int64_t total() const { return options_.total; }
   std::int64_t used() const;
   // Returns the most that the claimant may hold when nobody else holds anything.
   std::int64_t Largest(const Claimant& claimant) const;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tests/e2e/announced.h"
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/requests.h"
 #include "tests/testing/status_matchers.h"
@@ -124,6 +125,27 @@ TEST_F(IdentityTest, NobodyReadsListsOrDropsAnothersTensor) {
   EXPECT_THAT(bob.Reduce({.x = operand}, kTimeout).status(), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(alice.Reduce({.x = operand}, kTimeout), IsOk());
   EXPECT_THAT(alice.Get(id, kTimeout), IsOk());
+}
+
+TEST_F(IdentityTest, NobodySendsToAnothersUpload) {
+  Announced call(daemon_.Channel(), StreamedTranspose(2, 3), kTimeout, "", alice_.token);
+  const auto uploads = call.Accepted();
+  ASSERT_TRUE(uploads.has_value());
+  const auto put_as = [&](const std::string& token) {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer " + token);
+    v1::PutResponse response;
+    const auto writer = v1::TensorService::NewStub(daemon_.Channel())->Put(&context, &response);
+    v1::PutRequest request;
+    request.set_id(uploads->ids(0));
+    request.set_data(Pattern(6));
+    writer->Write(request);
+    writer->WritesDone();
+    return writer->Finish().error_code();
+  };
+  EXPECT_EQ(put_as(bob_.token), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(put_as(alice_.token), grpc::StatusCode::OK);
+  EXPECT_TRUE(call.Finish().status.ok());
 }
 
 TEST_F(IdentityTest, QuotasHoldForTheirOwnerAlone) {

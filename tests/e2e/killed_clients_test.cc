@@ -71,6 +71,7 @@ class KilledClientsTest : public ::testing::Test {
                                                           {"warpline_regions", ""},
                                                           {"warpline_region_bytes", ""},
                                                           {"warpline_resident_tensors", ""},
+                                                          {"warpline_upload_bytes", ""},
                                                           {"warpline_resident_bytes", ""}}) {
       EXPECT_TRUE(daemon_.AwaitMetric(name, labels, 0)) << name << " is " << daemon_.Metric(name, labels);
     }
@@ -84,7 +85,7 @@ class KilledClientsTest : public ::testing::Test {
   }
 
   const std::string path_ = ::testing::TempDir() + "/warpline_killed_" + std::to_string(getpid());
-  Daemon daemon_{{"--listen=unix:" + path_, "--region-bytes=1G"}};
+  Daemon daemon_{{"--listen=unix:" + path_, "--region-bytes=1G", "--send-timeout=5s"}};
   int descriptors_ = 0;
 };
 
@@ -92,7 +93,7 @@ TEST_F(KilledClientsTest, NothingOfThemIsLeftWhereverTheyWere) {
   ExpectServes();
   descriptors_ = daemon_.Descriptors();
   for (const char* phase : {"connection", "handover", "region", "jobs", "withdrawal", "uploads", "unread",
-                            "tensor", "put", "get"}) {
+                            "tensor", "put", "get", "announced", "sending", "computed"}) {
     SCOPED_TRACE(phase);
     Victim(path_, phase, daemon_.backend()).Kill();
     ExpectServes();

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/e2e/announced.h"
 #include "tests/e2e/regions.h"
 #include "tests/e2e/requests.h"
 #include "tests/e2e/tensors.h"
@@ -26,13 +27,21 @@ class Victim {
   Victim(const std::string& path, bool cpu) : path_(path), cpu_(cpu) {}
 
   void GoTo(const std::string& phase) {
-    const std::map<std::string, void (Victim::*)()> phases = {
-        {"ticket", &Victim::Ticket},       {"connection", &Victim::Connection},
-        {"handover", &Victim::Handover},   {"region", &Victim::Region},
-        {"jobs", &Victim::Jobs},           {"uploads", &Victim::Uploads},
-        {"unread", &Victim::UnreadAnswer}, {"withdrawal", &Victim::Withdrawal},
-        {"tensor", &Victim::Tensor},       {"put", &Victim::HalfPut},
-        {"get", &Victim::HalfGet},         {"all", &Victim::EverythingForEver}};
+    const std::map<std::string, void (Victim::*)()> phases = {{"ticket", &Victim::Ticket},
+                                                              {"connection", &Victim::Connection},
+                                                              {"handover", &Victim::Handover},
+                                                              {"region", &Victim::Region},
+                                                              {"jobs", &Victim::Jobs},
+                                                              {"uploads", &Victim::Uploads},
+                                                              {"unread", &Victim::UnreadAnswer},
+                                                              {"withdrawal", &Victim::Withdrawal},
+                                                              {"tensor", &Victim::Tensor},
+                                                              {"put", &Victim::HalfPut},
+                                                              {"get", &Victim::HalfGet},
+                                                              {"announced", &Victim::Announce},
+                                                              {"sending", &Victim::HalfUpload},
+                                                              {"computed", &Victim::UnfetchedResult},
+                                                              {"all", &Victim::EverythingForEver}};
     (this->*phases.at(phase))();
     SayThere();
     while (true) pause();
@@ -113,6 +122,18 @@ class Victim {
     calls_.back()->Read();
   }
 
+  std::string Announce(std::size_t bytes) {
+    announced_ = std::make_unique<Announced>(
+        channel_, StreamedTranspose(static_cast<std::int64_t>(bytes / 1024), 1024));
+    return announced_->Accepted()->ids(0);
+  }
+  void Announce() { Announce(8 * kMiB); }
+  void HalfUpload() { tensors_.Put(Announce(8 * kMiB), 0, std::string(4 * kMiB, 'u')); }
+  void UnfetchedResult() {
+    tensors_.Put(Announce(8 * kMiB), 0, std::string(8 * kMiB, 'u'));
+    announced_->Finish();
+  }
+
   // Uses the library as programs do, over and over again.
   void EverythingForEver() {
     SayThere();
@@ -120,7 +141,8 @@ class Victim {
     const client::ConstArray x{.dtype = DType::kF32, .shape = {512, 512}, .data = values.data()};
     constexpr absl::Duration kTimeout = absl::Seconds(30);
     while (true) {
-      client::Client client("unix:" + path_, {});
+      // Transposes travel in ranges, unless they use the region.
+      client::Client client("unix:" + path_, {.stream_from_bytes = kMiB});
       auto region = client.OpenRegion(8 * kMiB, kTimeout);
       if (!region.ok()) continue;  // the one before is on its way out
       for (int i = 0; i < 3; ++i) {
@@ -142,6 +164,7 @@ class Victim {
   Tensors tensors_{channel_};
   std::unique_ptr<SharedRegion> region_;
   std::deque<RegionSocket> sockets_;
+  std::unique_ptr<Announced> announced_;
   std::vector<std::unique_ptr<StreamCall>> calls_;
 };
 

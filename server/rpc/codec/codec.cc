@@ -1,11 +1,14 @@
 #include "server/rpc/codec/codec.h"
 
 #include <cstdint>
+#include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/scalar_class.h"
 #include "proto/wire/tensor_field.h"
+#include "server/base/errors.h"
 
 namespace warpline {
 namespace {
@@ -73,7 +76,8 @@ OwnMemory OwnMemoryOf(const Conversion& conversion) {
   OwnMemory own;
   for (std::size_t i = 0; i < conversion.sources.size(); ++i) {
     const CheckedTensor::Source& source = conversion.sources[i];
-    if (source.reference.has_value()) own.resident.push_back(static_cast<int>(i));
+    if (source.reference.has_value() || source.upload.has_value())
+      own.resident.push_back(static_cast<int>(i));
     if (source.slice.has_value()) own.shared.push_back(static_cast<int>(i));
   }
   for (std::size_t i = 0; i < conversion.sinks.size(); ++i) {
@@ -122,6 +126,19 @@ std::string PlanKey(RequestKind kind, const ScannedMessage& message, const Refer
   return key;
 }
 
+// How many uploads the inputs have, whose numbers must have no gaps.
+absl::StatusOr<std::size_t> CountUploads(std::span<const PlannedInput> inputs) {
+  std::set<std::size_t> numbers;
+  for (const PlannedInput& input : inputs) {
+    if (input.upload != PlannedInput::kNone) numbers.insert(input.upload);
+  }
+  if (numbers.empty() || *numbers.rbegin() + 1 == numbers.size()) return numbers.size();
+  std::size_t missing = 0;
+  while (numbers.count(missing) > 0) ++missing;
+  return FieldError("upload.number", absl::StrCat("there is an upload ", *numbers.rbegin(),
+                                                  ", but none has the number ", missing));
+}
+
 absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage& message,
                                        const References& references, const Limits& limits) {
   ASSIGN_OR_RETURN(Conversion conversion, codec.decode(message, references, limits));
@@ -135,13 +152,16 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
     output.sink = conversion.sinks[i].sink;
     output.ttl = conversion.sinks[i].ttl;
     output.slice = std::move(conversion.sinks[i].slice);
+    output.streamed = conversion.sinks[i].streamed;
   }
   for (CheckedTensor::Source& source : conversion.sources) {
     PlannedInput& input = decoded.plan.inputs.emplace_back();
     input.slice = std::move(source.slice);
     input.payload = source.payload.value_or(PlannedInput::kNone);
     input.reference = source.reference.value_or(PlannedInput::kNone);
+    input.upload = source.upload.value_or(PlannedInput::kNone);
   }
+  ASSIGN_OR_RETURN(decoded.plan.num_uploads, CountUploads(decoded.plan.inputs));
   decoded.plan.scalars = std::move(conversion.scalars);
   decoded.plan.reports = conversion.reports || conversion.step_names.empty();
   decoded.reproducible = conversion.reproducible;

@@ -61,9 +61,8 @@ absl::StatusOr<CheckedTensor> CheckResident(std::string_view field, const v1::Te
   }
   const absl::StatusOr<TensorSpec>& found = references[*index];
   RETURN_IF_ERROR(InField(id_field, found.status()));
-  CheckedTensor checked{.spec = *found,
-                        .row_stride = RowSize(found->shape),
-                        .source = {.payload = {}, .reference = index, .slice = {}}};
+  CheckedTensor checked{.spec = *found, .row_stride = RowSize(found->shape), .source = {}};
+  checked.source.reference = index;
   if (tensor.data_type() != v1::DATA_TYPE_UNSPECIFIED) {
     ASSIGN_OR_RETURN(const DType dtype, CheckDataType(Sub(field, "data_type"), tensor.data_type()));
     if (dtype != found->dtype) {
@@ -86,6 +85,19 @@ absl::StatusOr<CheckedTensor> CheckResident(std::string_view field, const v1::Te
   return checked;
 }
 
+// The number of the upload.
+absl::StatusOr<std::size_t> CheckUpload(std::string_view field, const v1::Tensor& tensor) {
+  if (tensor.row_stride() != 0) {
+    return FieldError(Sub(field, "row_stride"),
+                      absl::StrCat(tensor.row_stride(), "; uploads are dense, so it must be 0"));
+  }
+  const std::int32_t number = tensor.upload().number();
+  if (number < 0 || number >= static_cast<std::int32_t>(kMaxUploads)) {
+    return FieldError(Sub(field, "upload.number"), absl::StrCat(number, " is not in 0..", kMaxUploads - 1));
+  }
+  return static_cast<std::size_t>(number);
+}
+
 absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor,
                                           const TokenValues& values) {
   if (tensor == nullptr) return FieldError(field, "missing");
@@ -95,6 +107,8 @@ absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tens
   CheckedTensor checked{.spec = layout.spec, .row_stride = layout.row_stride, .source = {}};
   if (tensor->has_region()) {
     ASSIGN_OR_RETURN(checked.source.slice, ReadSlice(Sub(field, "region"), tensor->region(), values));
+  } else if (tensor->has_upload()) {
+    ASSIGN_OR_RETURN(checked.source.upload, CheckUpload(field, *tensor));
   } else {
     ASSIGN_OR_RETURN(checked.source.payload, CheckPayload(field, *tensor, values.payloads, checked));
   }
@@ -127,8 +141,24 @@ absl::StatusOr<PlannedSlice> ReadSlice(std::string field, const v1::RegionSlice&
   return planned;
 }
 
+absl::Status TensorReader::CheckSameUpload(std::string_view field, const CheckedTensor& tensor) {
+  const auto [first, is_new] = uploads_.try_emplace(*tensor.source.upload, tensor.spec);
+  const TensorSpec& other = first->second;
+  if (is_new || (other.dtype == tensor.spec.dtype && other.shape == tensor.spec.shape))
+    return absl::OkStatus();
+  return FieldError(
+      Sub(field, "upload.number"),
+      absl::StrCat(*tensor.source.upload, ": an operand before it has this number and is ",
+                   std::string(Name(other.dtype)), " ", ToString(other.shape), ", but this one is ",
+                   std::string(Name(tensor.spec.dtype)), " ", ToString(tensor.spec.shape)));
+}
+
 absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v1::Tensor* tensor) {
   ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, values_));
+  if (checked.source.upload.has_value()) {
+    RETURN_IF_ERROR(CheckSameUpload(field, checked));
+    return checked;
+  }
   if (checked.source.reference.has_value() || checked.source.slice.has_value()) return checked;
   bytes_ += checked.spec.bytes;  // cannot overflow, as all of these bytes were received
   if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {

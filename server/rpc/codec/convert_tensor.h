@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,9 @@
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
+
+// The maximum number of uploads of one request: their ids fit into the metadata that clients accept.
+inline constexpr std::size_t kMaxUploads = 64;
 
 struct Limits {
   // The most that the tensors of one request may have together, and likewise its results. Unit: bytes.
@@ -37,10 +41,11 @@ struct TokenValues {
 // A tensor whose data type, shape, row stride and source agree with one another.
 struct CheckedTensor {
   // A payload of which the first spec.bytes bytes are read, the resident tensor that a reference of the
-  // request names, or a slice of a shared region. None of them if there are no bytes.
+  // request names, a slice of a shared region, or an upload. None of them if there are no bytes.
   struct Source {
     std::optional<std::size_t> payload;    // number in TokenValues::payloads
     std::optional<std::size_t> reference;  // number in TokenValues::references
+    std::optional<std::size_t> upload;     // its number
     std::optional<PlannedSlice> slice;
   };
   TensorSpec spec;
@@ -64,9 +69,13 @@ class TensorReader {
   absl::StatusOr<CheckedTensor> Read(std::string_view field, const v1::Tensor* tensor);
 
  private:
+  // OK if the operands that had the same number of an upload before are the same array.
+  absl::Status CheckSameUpload(std::string_view field, const CheckedTensor& tensor);
+
   const TokenValues& values_;
   const Limits& limits_;
   std::size_t bytes_ = 0;
+  std::map<std::size_t, TensorSpec> uploads_;  // by number
 };
 
 }  // namespace warpline

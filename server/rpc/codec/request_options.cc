@@ -19,6 +19,8 @@ absl::StatusOr<OutputPlace> ReadPlace(const std::string& field, int index, const
   place.sink = index;
   if (sink.has_region()) {
     ASSIGN_OR_RETURN(place.slice, ReadSlice(field + ".region", sink.region(), values));
+  } else if (sink.has_stream()) {
+    place.streamed = true;
   } else if (sink.resident().ttl_seconds() != 0) {
     ASSIGN_OR_RETURN(const Scalar ttl,
                      ScalarOf("ttl_seconds", sink.resident().ttl_seconds(), values.scalars));

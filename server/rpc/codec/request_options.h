@@ -18,6 +18,7 @@ struct OutputPlace {
   int sink = PlannedOutput::kInline;  // number in options.sinks
   std::optional<PlannedSlice> slice;  // nothing for a result that is to stay on its device
   PlannedScalar ttl;                  // of such a one
+  bool streamed = false;              // the client fetches it from there
 };
 
 struct RequestedSink {

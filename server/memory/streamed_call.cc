@@ -1,0 +1,196 @@
+#include "server/memory/streamed_call.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/align.h"
+#include "kernels/program.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+
+namespace warpline {
+namespace {
+
+constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
+
+}  // namespace
+
+StreamedCall::StreamedCall(StreamedCalls& calls, std::size_t windows, FairBudget::Part part, Ticket ticket)
+    : calls_(calls), windows_(windows), part_(std::move(part)), ticket_(std::move(ticket)) {
+  // How long they are held is up to the client.
+  ticket_.MarkUnread();
+}
+
+StreamedCall::~StreamedCall() {
+  MutexLock lock(&calls_.mutex_);
+  --calls_.count_;
+}
+
+void StreamedCall::Await(std::size_t uploads, Events events) {
+  MutexLock lock(&mutex_);
+  incomplete_ = uploads;
+  events_ = std::move(events);
+}
+
+void StreamedCall::StopWaiting() {
+  std::optional<Events> gone;  // what it holds goes after the lock
+  MutexLock lock(&mutex_);
+  gone.swap(events_);
+}
+
+void StreamedCall::OnArrived(std::size_t bytes, bool completes) {
+  std::optional<Events> ended;
+  {
+    MutexLock lock(&mutex_);
+    if (!events_.has_value()) return;
+    arrived_ += bytes;
+    if (completes) --incomplete_;
+    if (completes || arrived_ >= kLeastProgress) {
+      arrived_ = 0;
+      events_->progress();
+    }
+    if (incomplete_ == 0) ended.swap(events_);
+  }
+  if (ended.has_value()) ended->complete();
+}
+
+absl::Status StreamedCall::TakeWindow() {
+  MutexLock lock(&mutex_);
+  if (windows_used_ == windows_) {
+    return WithRetryAfter(absl::ResourceExhaustedError(
+                              absl::StrCat("the request that this belongs to may have ", windows_,
+                                           " transfers at one time (Uploads.channels), and has as many")),
+                          kRetryAfter);
+  }
+  ++windows_used_;
+  return absl::OkStatus();
+}
+
+void StreamedCall::ReturnWindow() {
+  MutexLock lock(&mutex_);
+  --windows_used_;
+}
+
+void StreamedCall::EndTransfers() {
+  MutexLock lock(&mutex_);
+  ticket_.Return();
+  part_.Return();
+}
+
+StreamedCalls::StreamedCalls(const Options& options, AllocateMemory allocate, FairBudget& transfers,
+                             Admission& admission, Metrics& metrics)
+    : options_(options), allocate_(std::move(allocate)), transfers_(transfers), admission_(admission) {
+  for (std::size_t i = 0; i < options_.device_bytes.size(); ++i) {
+    devices_.emplace_back(FairBudget::Options{
+        .total = static_cast<std::int64_t>(options_.device_bytes[i]),
+        .what = absl::StrCat("bytes of uploads and streamed results on device ", i, " (--upload-bytes)"),
+        .retry_after = kRetryAfter});
+    bytes_.push_back(metrics.UploadBytes(static_cast<int>(i)));
+  }
+}
+
+std::size_t StreamedCalls::max_bytes() const {
+  return *std::max_element(options_.device_bytes.begin(), options_.device_bytes.end());
+}
+
+int StreamedCalls::RoomiestDevice() const {
+  const auto left = [this](std::size_t i) {
+    return static_cast<std::int64_t>(options_.device_bytes[i]) - devices_[i].used();
+  };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < devices_.size(); ++i) {
+    if (left(i) > left(best)) best = i;
+  }
+  return static_cast<int>(best);
+}
+
+// As many as suit the size, or fewer if there are not so many.
+absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const Caller& caller,
+                                                                         std::size_t bytes) {
+  const std::size_t window = StreamedCall::kChunksOfWindow * options_.chunk_bytes;
+  // An eighth of the budget leaves room for other calls of the same client.
+  const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(transfers_.total()) / 8 / window,
+                                                   1, StreamedCall::kMaxWindows);
+  std::size_t windows = std::clamp<std::size_t>(bytes / window, 1, most);
+  for (;; windows /= 2) {
+    const auto held = static_cast<std::int64_t>(windows * window);
+    absl::StatusOr<FairBudget::Part> part = transfers_.Take(caller.claimant, held);
+    absl::StatusOr<Ticket> ticket = part.ok() ? admission_.Admit(held, caller) : part.status();
+    if (ticket.ok()) {
+      MutexLock lock(&mutex_);
+      if (drains_) return absl::UnavailableError("the server is draining");
+      ++count_;
+      return std::shared_ptr<StreamedCall>(
+          new StreamedCall(*this, windows, *std::move(part), *std::move(ticket)));
+    }
+    if (windows == 1) return ticket.status();
+  }
+}
+
+absl::StatusOr<StreamedCalls::Opened> StreamedCalls::Open(const Caller& caller, std::optional<int> device,
+                                                          std::span<const std::size_t> bytes) {
+  Opened opened;
+  opened.device = device.value_or(RoomiestDevice());
+  const auto index = static_cast<std::size_t>(opened.device);
+  const std::size_t limit = options_.device_bytes[index];
+  std::size_t total = 0;
+  for (const std::size_t each : bytes) {
+    // Not above the limit by more than one, so that the sum cannot overflow.
+    total = std::min(total + AlignUp(std::min(each, limit + 1), kTensorAlignment), limit + 1);
+  }
+  if (total > limit) {
+    return absl::ResourceExhaustedError(absl::StrCat("uploads and streamed results of more than ", limit,
+                                                     " bytes together do not fit: device ", opened.device,
+                                                     " has no more for them (the server's --upload-bytes)"));
+  }
+  struct Charge {
+    Charge(FairBudget::Part part, Gauge gauge, double bytes)
+        : part(std::move(part)), gauge(gauge), bytes(bytes) {
+      gauge.Add(bytes);
+    }
+    ~Charge() { gauge.Add(-bytes); }
+    Charge(const Charge&) = delete;
+    Charge& operator=(const Charge&) = delete;
+
+    FairBudget::Part part;
+    Gauge gauge;
+    double bytes;
+  };
+  ASSIGN_OR_RETURN(FairBudget::Part part,
+                   devices_[index].Take(caller.claimant, static_cast<std::int64_t>(total)));
+  ASSIGN_OR_RETURN(opened.call, TakeWindows(caller, total));
+  // Each array's memory goes before the charge of all.
+  const auto charge = std::make_shared<Charge>(std::move(part), bytes_[index], static_cast<double>(total));
+  for (const std::size_t each : bytes) {
+    absl::StatusOr<Buffer> allocated = allocate_(opened.device, each);
+    if (absl::IsResourceExhausted(allocated.status())) {
+      return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat(
+                                "an array of ", each, " bytes does not fit: device ", opened.device,
+                                " has no such block left: ", allocated.status().message())),
+                            kRetryAfter);
+    }
+    RETURN_IF_ERROR(allocated.status());
+    struct Held {
+      std::shared_ptr<void> charge;
+      Buffer memory;
+    };
+    const Place place = allocated->place();
+    const std::span<std::byte> all = allocated->bytes();
+    opened.memory.emplace_back(all, place, std::make_shared<Held>(charge, *std::move(allocated)));
+  }
+  return opened;
+}
+
+void StreamedCalls::Drain() {
+  MutexLock lock(&mutex_);
+  drains_ = true;
+}
+
+int StreamedCalls::count() const {
+  MutexLock lock(&mutex_);
+  return count_;
+}
+
+}  // namespace warpline

@@ -1,0 +1,128 @@
+// Calls whose large arrays travel apart from their messages: operands that other calls put, and results that
+// other calls get.
+#ifndef WARPLINE_SERVER_MEMORY_STREAMED_CALL_H_
+#define WARPLINE_SERVER_MEMORY_STREAMED_CALL_H_
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/mutex.h"
+#include "server/memory/buffer.h"
+#include "server/observe/metrics.h"
+#include "server/schedule/admission.h"
+#include "server/schedule/fair_budget.h"
+#include "server/schedule/owner.h"
+
+namespace warpline {
+
+class StreamedCalls;
+
+// The part of one such call that its transfers share. It lasts from the announcement until the last result
+// has been dropped. Thread-safe.
+class StreamedCall {
+ public:
+  // The bytes that must arrive within the send timeout.
+  static constexpr std::size_t kLeastProgress = std::size_t{1} << 20;
+  // Host memory of one transfer, in chunks: one arrives while the other goes on to the device.
+  static constexpr std::size_t kChunksOfWindow = 2;
+  // docs/benchmarks/2026-11-27-h200-streaming.md: more than 8 connections are no faster.
+  static constexpr std::size_t kMaxWindows = 8;
+
+  // What happens while the call waits for its uploads.
+  struct Events {
+    std::function<void()> progress;  // called under a lock: it must not come back here
+    std::function<void()> complete;  // the last byte has arrived; called once
+  };
+
+  ~StreamedCall();
+  StreamedCall(const StreamedCall&) = delete;
+  StreamedCall& operator=(const StreamedCall&) = delete;
+
+  // From now on the call waits for so many uploads, at least one.
+  void Await(std::size_t uploads, Events events);
+  // It does not wait any more. No event comes after this has returned.
+  void StopWaiting();
+  // Bytes of an upload have arrived. `completes`: they were its last ones.
+  void OnArrived(std::size_t bytes, bool completes);
+
+  // How many transfers there may be at one time.
+  std::size_t windows() const { return windows_; }
+  // RESOURCE_EXHAUSTED with a delay if there are as many.
+  absl::Status TakeWindow();
+  void ReturnWindow();
+  // There will be no transfers any more: gives up what was taken for them. For calls without results that
+  // travel apart, before they are answered.
+  void EndTransfers();
+
+ private:
+  friend class StreamedCalls;
+  StreamedCall(StreamedCalls& calls, std::size_t windows, FairBudget::Part part, Ticket ticket);
+
+  StreamedCalls& calls_;
+  const std::size_t windows_;
+  Mutex mutex_;
+  std::size_t windows_used_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::size_t incomplete_ ABSL_GUARDED_BY(mutex_) = 0;  // uploads
+  std::size_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;     // since the last progress
+  std::optional<Events> events_ ABSL_GUARDED_BY(mutex_);
+  // They go last: who waits for all tickets to be back may then destroy what the call uses.
+  FairBudget::Part part_ ABSL_GUARDED_BY(mutex_);
+  Ticket ticket_ ABSL_GUARDED_BY(mutex_);
+};
+
+// All of them, and the memory that they share. Thread-safe. Outlives its calls and their memory.
+class StreamedCalls {
+ public:
+  struct Options {
+    std::vector<std::size_t> device_bytes;  // of all calls together, on each device
+    std::size_t chunk_bytes = 0;            // of windows
+  };
+  using AllocateMemory = std::function<absl::StatusOr<Buffer>(int device, std::size_t bytes)>;
+  StreamedCalls(const Options& options, AllocateMemory allocate, FairBudget& transfers, Admission& admission,
+                Metrics& metrics);
+
+  // A call with memory for each of its arrays, on this device or on the one with the most room.
+  struct Opened {
+    std::shared_ptr<StreamedCall> call;
+    std::vector<Buffer> memory;
+    int device = 0;
+  };
+  // RESOURCE_EXHAUSTED if there is no room: with a delay, if there would be without others. UNAVAILABLE once
+  // the server drains.
+  absl::StatusOr<Opened> Open(const Caller& caller, std::optional<int> device,
+                              std::span<const std::size_t> bytes);
+
+  // The most that the arrays of one call may have together; 0: none.
+  std::size_t max_bytes() const;
+  // From now on no call is opened.
+  void Drain();
+  // Returns how many there are.
+  int count() const;
+
+ private:
+  friend class StreamedCall;
+  int RoomiestDevice() const;
+  absl::StatusOr<std::shared_ptr<StreamedCall>> TakeWindows(const Caller& caller, std::size_t bytes);
+
+  const Options options_;
+  const AllocateMemory allocate_;
+  FairBudget& transfers_;
+  Admission& admission_;
+  std::deque<FairBudget> devices_;  // bytes of each
+  std::vector<Gauge> bytes_;
+  mutable Mutex mutex_;
+  bool drains_ ABSL_GUARDED_BY(mutex_) = false;
+  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_MEMORY_STREAMED_CALL_H_
