@@ -184,7 +184,7 @@ class Client::Impl {
   // the attempt. The placement is that of the message.
   template <typename Encode, typename Decode>
   auto Call(const std::string& method, Placement& placement, const Encode& encode, const Decode& decode,
-            absl::Duration timeout, const CallOptions& options)
+            absl::Duration timeout, const CallOptions& options, const RawChannel::Transmit& transmit)
       -> decltype(decode(grpc::ByteBuffer(), SharedPlaces()));
   template <typename Args, typename Outcome>
   struct Repeated;
@@ -202,19 +202,20 @@ class Client::Impl {
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> ComputeSomehow(const Args& args, absl::Duration timeout,
                                          const CallOptions& options);
-  // All arrays that are not in regions travel in the messages.
+  // All arrays that are neither in regions nor uploads travel in the messages. `transmit` sends the uploads.
   absl::StatusOr<Result> ComputeInMessages(const OperationArgs& args, ResultTypes types,
-                                           absl::Duration timeout, const CallOptions& options);
+                                           absl::Duration timeout, const CallOptions& options,
+                                           const RawChannel::Transmit& transmit = nullptr);
   absl::StatusOr<RunResult> ComputeInMessages(const RunArgs& args, ResultTypes types, absl::Duration timeout,
-                                              const CallOptions& options);
+                                              const CallOptions& options,
+                                              const RawChannel::Transmit& transmit = nullptr);
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> ComputeStreamed(const Args& args, const LargeArrays& large, absl::Time deadline,
                                           const CallOptions& options);
-  // How far a streamed call came.
-  enum class Stage { kSending, kComputing, kFetching };
+  // `has_answer`: the server has computed it.
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> StreamOnce(const Args& given, const LargeArrays& large, absl::Time deadline,
-                                     const CallOptions& options, Stage& stage);
+                                     const CallOptions& options, bool& has_answer);
   // True for what a message of arrays ends with that the pool was to carry, and did not: the server shares no
   // memory, or there was no room.
   bool IsTooLarge(const absl::Status& status) const;
@@ -235,7 +236,8 @@ class Client::Impl {
 
 template <typename Encode, typename Decode>
 auto Client::Impl::Call(const std::string& method, Placement& placement, const Encode& encode,
-                        const Decode& decode, absl::Duration timeout, const CallOptions& options)
+                        const Decode& decode, absl::Duration timeout, const CallOptions& options,
+                        const RawChannel::Transmit& transmit)
     -> decltype(decode(grpc::ByteBuffer(), SharedPlaces())) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
   const absl::Time deadline = absl::Now() + timeout;
@@ -244,7 +246,7 @@ auto Client::Impl::Call(const std::string& method, Placement& placement, const E
   const auto failed = [&](const absl::Status& status) { return attempts.Failed(status); };
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
                    connection_.Call(method, encode_attempt, deadline, options.request_id, failed,
-                                    /*repeatable=*/options.free_after.empty()));
+                                    /*repeatable=*/options.free_after.empty(), transmit));
   return decode(response, attempts.last().places());
 }
 
@@ -341,28 +343,36 @@ LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types,
 template <typename Outcome, typename Args>
 absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeArrays& large,
                                                  absl::Time deadline, const CallOptions& options,
-                                                 Stage& stage) {
-  stage = Stage::kSending;
+                                                 bool& has_answer) {
   Args args = given;
   CallOptions own = options;
-  std::vector<Operand*> operands, to_send;
-  std::optional<int> device;
-  ForEachOperand(args, [&](Operand& operand) {
-    operands.push_back(&operand);
-    if (!device.has_value()) device = operand.device;
-  });
-  for (const std::size_t i : large.operands) to_send.push_back(operands[i]);
-  for (const std::size_t i : large.results) SetDestination(args, own, i, {.keep = Streaming::kLease});
-  Streaming streaming(tensors_, deadline, options.request_id);
-  RETURN_IF_ERROR(streaming.Send(to_send, device));
-  stage = Stage::kComputing;
+  std::vector<Operand*> operands, uploads;
+  ForEachOperand(args, [&](Operand& operand) { operands.push_back(&operand); });
+  for (const std::size_t i : large.operands) uploads.push_back(operands[i]);
+  for (const std::size_t i : large.results) {
+    SetDestination(args, own, i, {.keep = absl::ZeroDuration(), .streamed = true});
+  }
+  ASSIGN_OR_RETURN(const int channels, ChannelsFor(channels_, large.operand_bytes));
+  // All at once, before the call: a server that is about to end serves ranges on connections that it has.
+  for (int i = 1; channels > 1 && i <= channels; ++i) {
+    connection_.channel(static_cast<std::size_t>(i)).BeginConnecting();
+  }
+  const StreamingOptions shared{.deadline = deadline,
+                                .request_id = options.request_id,
+                                .channels = channels_,
+                                .progress = options.progress};
+  std::optional<Streaming> streaming;
+  streaming.emplace(connection_, tensors_, shared);
+  streaming->SetUploads(uploads);
+  connection_.Bind();
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
   const absl::Duration left = std::max(deadline - absl::Now(), absl::Nanoseconds(1));
-  ASSIGN_OR_RETURN(Outcome outcome, ComputeInMessages(args, std::move(types), left, own));
-  stage = Stage::kFetching;
-  streaming.DropSent();
+  ASSIGN_OR_RETURN(Outcome outcome,
+                   ComputeInMessages(args, std::move(types), left, own,
+                                     [&](const std::string& accepted) { return streaming->Send(accepted); }));
+  has_answer = true;
   for (const std::size_t i : large.results) {
-    RETURN_IF_ERROR(FetchInto(streaming, DestinationOf(given, options, i), i, outcome));
+    RETURN_IF_ERROR(FetchInto(*streaming, DestinationOf(given, options, i), i, outcome));
   }
   return outcome;
 }
@@ -370,9 +380,8 @@ absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeA
 template <typename Outcome, typename Args>
 absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const LargeArrays& large,
                                                       absl::Time deadline, const CallOptions& options) {
-  RETURN_IF_ERROR(ChannelsFor(channels_, 0).status());
-  Stage stage;
-  absl::StatusOr<Outcome> outcome = StreamOnce<Outcome>(args, large, deadline, options, stage);
+  bool has_answer = false;
+  absl::StatusOr<Outcome> outcome = StreamOnce<Outcome>(args, large, deadline, options, has_answer);
   if (outcome.ok()) return outcome;
   const absl::Status& status = outcome.status();
   const absl::Duration left = deadline - absl::Now();
@@ -380,21 +389,18 @@ absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const La
   // The calls may have met several servers: one that was started anew, or those behind a balancer.
   const bool is_lost =
       absl::IsFailedPrecondition(status) || (absl::IsNotFound(status) && !NamesTensors(args, options));
-  // There may be no room for our tensors. Of the call itself, a refusal with a delay means something else.
-  const bool of_tensors =
-      stage == Stage::kSending || (!large.results.empty() && !DetailsOf(status).retry_delay.has_value());
-  const bool has_no_room = absl::IsUnimplemented(status) || (absl::IsResourceExhausted(status) && of_tensors);
-  // A message needs neither room nor a second call.
-  if (stage != Stage::kFetching && large.may_be_inline() && (is_lost || has_no_room)) {
+  const bool has_no_room = absl::IsUnimplemented(status) || absl::IsResourceExhausted(status);
+  // A message needs neither room on a device nor a second call.
+  if (!has_answer && large.may_be_inline() && (is_lost || has_no_room)) {
     ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
     absl::StatusOr<Outcome> inline_outcome = ComputeInMessages(args, std::move(types), left, options);
     if (absl::IsResourceExhausted(inline_outcome.status())) return outcome;  // too large, or no better
     return inline_outcome;
   }
   // Results that have been fetched may have replaced operands.
-  const bool is_intact = stage != Stage::kFetching || !OverlapsOperands(args, large, options);
+  const bool is_intact = !has_answer || !OverlapsOperands(args, large, options);
   if (is_lost && is_intact && options.free_after.empty() && connection_.may_retry()) {
-    return StreamOnce<Outcome>(args, large, deadline, options, stage);
+    return StreamOnce<Outcome>(args, large, deadline, options, has_answer);
   }
   return outcome;
 }
@@ -445,26 +451,27 @@ absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Durat
 }
 
 absl::StatusOr<Result> Client::Impl::ComputeInMessages(const OperationArgs& args, ResultTypes types,
-                                                       absl::Duration timeout, const CallOptions& options) {
+                                                       absl::Duration timeout, const CallOptions& options,
+                                                       const RawChannel::Transmit& transmit) {
   Placed<OperationArgs> placed(pool(), args, std::move(types), options.destination, /*keeps=*/false);
   const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, SentOf(options)); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
     tensors_.on_freed(options.free_after)();
     return DecodePlaced(placed, response, tensors_.make_tensor(), places);
   };
-  return Call(MethodOf(args), placed.placement(), encode, decode, timeout, options);
+  return Call(MethodOf(args), placed.placement(), encode, decode, timeout, options, transmit);
 }
 
 absl::StatusOr<RunResult> Client::Impl::ComputeInMessages(const RunArgs& args, ResultTypes types,
-                                                          absl::Duration timeout,
-                                                          const CallOptions& options) {
+                                                          absl::Duration timeout, const CallOptions& options,
+                                                          const RawChannel::Transmit& transmit) {
   Placed<RunArgs> placed(pool(), args, std::move(types), {}, /*keeps=*/false);
   const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, SentOf(options)); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
     tensors_.on_freed(options.free_after)();
     return DecodePlaced(placed, response, tensors_.make_tensor(), places);
   };
-  return Call(RunMethod(), placed.placement(), encode, decode, timeout, options);
+  return Call(RunMethod(), placed.placement(), encode, decode, timeout, options, transmit);
 }
 
 // A call that nobody waits for, with its attempts.

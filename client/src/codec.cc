@@ -53,6 +53,11 @@ absl::StatusOr<Written> Write(const std::string& name, const Operand& operand, c
   const absl::StatusOr<std::size_t> bytes = ByteSize(array);
   if (!bytes.ok()) return Misnamed(name, bytes.status());
   written.tensor = WithoutElements(array);
+  if (operand.upload.has_value()) {
+    written.tensor.clear_row_stride();  // what is put is dense
+    written.tensor.mutable_upload()->set_number(*operand.upload);
+    return written;
+  }
   if (shared.find != nullptr && *bytes > 0) {
     absl::StatusOr<std::optional<v1::RegionSlice>> slice = shared.find(array.data, *bytes);
     if (!slice.ok()) return Misnamed(name, slice.status());
@@ -117,6 +122,10 @@ absl::Status AddSink(Request& request, const std::string& output, const Destinat
   }
   v1::Sink& sink = *request.mutable_options()->add_sinks();
   sink.set_output(output);
+  if (destination.streamed) {
+    sink.mutable_stream();
+    return absl::OkStatus();
+  }
   sink.mutable_resident()->set_ttl_seconds(absl::ToDoubleSeconds(*destination.keep));
   return absl::OkStatus();
 }

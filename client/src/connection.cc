@@ -48,13 +48,14 @@ RawChannel& Connection::channel(std::size_t index) {
 absl::StatusOr<grpc::ByteBuffer> Connection::Call(
     const std::string& method, const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
     absl::Time deadline, const std::string& request_id,
-    const std::function<bool(const absl::Status&)>& failed, bool repeatable) {
+    const std::function<bool(const absl::Status&)>& failed, bool repeatable,
+    const RawChannel::Transmit& transmit) {
   Attempts attempts = AttemptsUntil(deadline, repeatable);
   while (true) {
     // Encoded anew for each attempt: keeping the slices would hide when gRPC lets go of them.
     ASSIGN_OR_RETURN(OutgoingMessage message, encode());
     absl::StatusOr<grpc::ByteBuffer> response =
-        channel().Call(method, std::move(message), deadline, request_id);
+        channel().Call(method, std::move(message), deadline, request_id, transmit);
     if (response.ok()) return response;
     if (failed != nullptr && failed(response.status())) continue;
     // Waiting does not mend it, so it is looked for once.

@@ -48,7 +48,8 @@ class Connection {
                                         const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
                                         absl::Time deadline, const std::string& request_id,
                                         const std::function<bool(const absl::Status&)>& failed = nullptr,
-                                        bool repeatable = true);
+                                        bool repeatable = true,
+                                        const RawChannel::Transmit& transmit = nullptr);
 
   // Goes on after an attempt that failed: calls `again` if there is to be another, after the delay that
   // there must be; else `done` with the error. `stop` ends the delay.

@@ -83,7 +83,7 @@ class Placed {
       for (const Destination& each : args.destinations) may_use = may_use || is_in_region(each.data);
     }
     ForEachOperand(args, [&](const Operand& operand) {
-      if (may_use || !operand.resident.empty()) return;
+      if (may_use || !operand.travels_along()) return;
       const absl::StatusOr<std::size_t> bytes = ByteSize({.dtype = operand.dtype, .shape = operand.shape});
       may_use = is_in_region(operand.data) || (bytes.ok() && *bytes >= pool.share_from_bytes());
     });

@@ -63,7 +63,7 @@ absl::Status Placement::PlaceAll(absl::Time deadline, bool may_retry) {
 }
 
 absl::Status Placement::PlaceOperand(Operand& operand, absl::Time deadline, bool may_retry) {
-  if (!operand.resident.empty() || operand.data == nullptr) return absl::OkStatus();
+  if (!operand.travels_along() || operand.data == nullptr) return absl::OkStatus();
   const absl::StatusOr<std::size_t> span = ByteSize(operand.AsArray());
   const absl::StatusOr<std::size_t> bytes = ByteSize({.dtype = operand.dtype, .shape = operand.shape});
   // Operands that are not valid are reported when they are encoded.
@@ -145,7 +145,7 @@ bool Placement::IsShared(const void* data, std::size_t bytes, DType dtype) const
 bool Placement::IsFree(const void* data, std::size_t bytes) const {
   const std::span<const std::byte> place = BytesAt(data, bytes);
   for (const Operand& operand : given_operands_) {
-    if (!operand.resident.empty()) continue;
+    if (!operand.travels_along()) continue;
     const absl::StatusOr<std::size_t> size = ByteSize(operand.AsArray());
     if (size.ok() && Overlap(place, BytesAt(operand.data, *size))) return false;
   }

@@ -25,6 +25,9 @@ namespace {
 using ResponseReader = grpc::ClientAsyncResponseReader<grpc::ByteBuffer>;
 using std::chrono::system_clock;
 
+// The entry of the server's initial metadata that has a message Uploads.
+constexpr char kUploadsKey[] = "x-warpline-uploads-bin";
+
 constexpr int kStalledConnectionMs = 30'000;
 // Servers of gRPC close connections of clients that ping more often than every five minutes.
 constexpr int kKeepaliveMs = 6 * 60'000;
@@ -179,7 +182,8 @@ void RawChannel::Pause(absl::Duration delay) const {
 // The caller's thread polls a queue of its own, which spares a small request the hand-over from another
 // thread.
 absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, OutgoingMessage message,
-                                                  absl::Time deadline, const std::string& request_id) {
+                                                  absl::Time deadline, const std::string& request_id,
+                                                  const Transmit& transmit) {
   if (!broken_.ok()) return broken_;
   if (closed_.stop_requested()) return Closed();
   grpc::CompletionQueue queue;
@@ -189,11 +193,23 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
   state->reader = stub_.PrepareUnaryCall(state->context.get(), method, message.buffer, &queue);
   message.buffer.Clear();  // what remains are gRPC's own references
   state->reader->StartCall();
-  state->reader->Finish(&state->response, &state->status, &*state);
   void* tag = nullptr;
   bool ok = false;
+  absl::Status transmitted;
+  if (transmit != nullptr) {
+    state->reader->ReadInitialMetadata(&*state);
+    AwaitEvent(queue, *state->context, &tag, &ok);
+    const auto& metadata = state->context->GetServerInitialMetadata();
+    const auto uploads = metadata.find(kUploadsKey);
+    if (uploads != metadata.end()) {
+      transmitted = transmit(std::string(uploads->second.data(), uploads->second.size()));
+    }
+    if (!transmitted.ok() && !absl::IsNotFound(transmitted)) state->context->TryCancel();
+  }
+  state->reader->Finish(&state->response, &state->status, &*state);
   AwaitEvent(queue, *state->context, &tag, &ok);  // the queue's only event
   absl::StatusOr<grpc::ByteBuffer> outcome = state->TakeOutcome();
+  if (!outcome.ok() && !transmitted.ok() && !absl::IsNotFound(transmitted)) outcome = transmitted;
   on_close.reset();
   state.reset();  // of a cancelled call, this is what drops the message
   // Polling, as what remains may be waiting for a socket.

@@ -35,6 +35,9 @@ inline constexpr std::chrono::milliseconds kReleasePeriod(1);
 class RawChannel {
  public:
   using Done = std::function<void(absl::StatusOr<grpc::ByteBuffer>)>;
+  // Sends the uploads of a call. It is called before the server's answer, with its message Uploads as bytes.
+  // An error ends the call, but for NotFound, after which the server says itself why it has ended.
+  using Transmit = std::function<absl::Status(const std::string& uploads)>;
 
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves. If the
   // files of the options are no good, every call fails. `closed` ends calls, and those that come later, with
@@ -55,7 +58,8 @@ class RawChannel {
   // The deadline is absolute. Returns when the call is over and borrowed payloads are released. `request_id`
   // may be empty. Errors are gRPC's, with details (grpc_error.h).
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method, OutgoingMessage message,
-                                        absl::Time deadline, const std::string& request_id);
+                                        absl::Time deadline, const std::string& request_id,
+                                        const Transmit& transmit = nullptr);
 
   // The same without waiting: `done` runs on this channel's thread, so the next response waits for it. It
   // may start calls. `stop` cancels the call.
@@ -65,6 +69,8 @@ class RawChannel {
   // From now on, calls say that they belong together, with others of the same affinity: a balancer then sends
   // all of them to one server, and a server counts all connections as one client.
   void Bind() { bound_ = true; }
+  // Begins to connect, and does not wait.
+  void BeginConnecting() { (void)channel_->GetState(/*try_to_connect=*/true); }
 
   // Waits for so long, between two attempts of a call, and has the channel connect meanwhile. Returns sooner
   // when it is closed or the thread is interrupted.

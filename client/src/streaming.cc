@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "client/src/arrived.h"
+#include "client/src/transfer.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -21,45 +23,56 @@ std::vector<std::size_t> LargestOf(const std::vector<std::size_t>& bytes, std::s
   return order;
 }
 
-absl::Duration Streaming::left() const { return std::max(deadline_ - absl::Now(), absl::Nanoseconds(1)); }
+absl::Duration Streaming::left() const {
+  return std::max(options_.deadline - absl::Now(), absl::Nanoseconds(1));
+}
 
-absl::Status Streaming::Send(std::span<Operand* const> operands, std::optional<int> device) {
-  std::vector<std::pair<Operand, std::size_t>> given;  // what was put, and its place in sent_
+Progress Streaming::ProgressOf() {
+  if (!options_.progress) return nullptr;
+  return [this](std::size_t bytes) { options_.progress(moved_ + bytes); };
+}
+
+void Streaming::SetUploads(std::span<Operand* const> operands) {
   for (Operand* const operand : operands) {
-    const auto same = std::find_if(given.begin(), given.end(), [&](const auto& each) {
-      const Operand& other = each.first;
+    const auto same = std::find_if(arrays_.begin(), arrays_.end(), [&](const ConstArray& other) {
       return other.data == operand->data && other.dtype == operand->dtype && other.shape == operand->shape &&
              other.row_stride == operand->row_stride;
     });
-    if (same != given.end()) {
-      *operand = sent_[same->second];
-      continue;
-    }
-    const PutOptions options{.ttl = kLease, .device = device, .request_id = request_id_};
-    ASSIGN_OR_RETURN(Tensor tensor, tensors_.Put(operand->AsArray(), left(), options));
-    given.emplace_back(*operand, sent_.size());
-    *operand = tensor;
-    device = tensor.device();
-    sent_.push_back(std::move(tensor));
+    operand->upload = static_cast<int>(same - arrays_.begin());
+    if (same == arrays_.end()) arrays_.push_back(operand->AsArray());
+  }
+}
+
+absl::Status Streaming::Send(const std::string& uploads) {
+  v1::Uploads accepted;
+  if (!accepted.ParseFromString(uploads) || accepted.ids_size() != static_cast<int>(arrays_.size()) ||
+      accepted.channels() < 1) {
+    return BadResponse("no Uploads for this request");
+  }
+  moved_ = 0;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    ConstArray dense = arrays_[i];
+    dense.row_stride = 0;
+    ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(dense));
+    ASSIGN_OR_RETURN(const int channels, ChannelsFor(options_.channels, bytes));
+    Transfer transfer(connection_, options_.deadline, options_.request_id, ProgressOf());
+    RETURN_IF_ERROR(transfer.PutUpload(accepted.ids(static_cast<int>(i)), arrays_[i], bytes,
+                                       std::min(channels, accepted.channels())));
+    moved_ += bytes;
   }
   return absl::OkStatus();
 }
 
-void Streaming::Drop(Tensor& tensor) {
-  // If this fails, the lease ends.
-  static_cast<void>(tensors_.Drop(tensor.Release(), left()));
-}
-
-void Streaming::DropSent() {
-  for (Tensor& tensor : sent_) Drop(tensor);
-  sent_.clear();
-}
-
 absl::Status Streaming::Fetch(const Destination& wanted, Array& array, std::optional<Tensor>& tensor) {
   if (!tensor.has_value()) return absl::InternalError("the server's response lacks a tensor");
-  ASSIGN_OR_RETURN(array,
-                   tensors_.Get(tensor->info(), left(), {.destination = wanted, .request_id = request_id_}));
-  Drop(*tensor);
+  const GetOptions options{.destination = wanted,
+                           .channels = options_.channels,
+                           .request_id = options_.request_id,
+                           .progress = ProgressOf()};
+  ASSIGN_OR_RETURN(array, tensors_.Get(tensor->info(), left(), options));
+  moved_ += tensor->bytes();
+  // If this fails, the lease ends.
+  static_cast<void>(tensors_.Drop(tensor->Release(), left()));
   tensor.reset();
   return absl::OkStatus();
 }

@@ -1,5 +1,4 @@
-// Large arrays of one call, which travel in ranges over several connections. Operands are put on the server
-// before the request, which then only names them. Results stay on the server until they have been fetched.
+// Large arrays of one call, which travel in ranges over several connections, apart from the call's messages.
 #ifndef WARPLINE_CLIENT_SRC_STREAMING_H_
 #define WARPLINE_CLIENT_SRC_STREAMING_H_
 
@@ -12,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/src/connection.h"
 #include "client/src/tensor_client.h"
 #include "warpline/array.h"
 #include "warpline/tensor.h"
@@ -22,32 +22,38 @@ namespace warpline::client {
 // of their places.
 std::vector<std::size_t> LargestOf(const std::vector<std::size_t>& bytes, std::size_t limit);
 
+// The options that all calls of a streamed call share.
+struct StreamingOptions {
+  absl::Time deadline;
+  std::string request_id{};
+  int channels = 0;  // as ClientOptions::channels
+  Progress progress{};
+};
+
 // Not thread-safe.
 class Streaming {
  public:
-  // The client must outlive this. Calls of a transfer have the request id of the whole call.
-  Streaming(TensorClient& tensors, absl::Time deadline, std::string request_id)
-      : tensors_(tensors), deadline_(deadline), request_id_(std::move(request_id)) {}
+  // The connection and the client must outlive this.
+  Streaming(Connection& connection, TensorClient& tensors, StreamingOptions options)
+      : connection_(connection), tensors_(tensors), options_(std::move(options)) {}
 
-  // The lease of tensors that exist for one call. The client renews it meanwhile.
-  static constexpr absl::Duration kLease = absl::Minutes(1);
-
-  // Puts these operands, which then are names of tensors, on one device: this one, if it is given. Operands
-  // that are the same array are put once.
-  absl::Status Send(std::span<Operand* const> operands, std::optional<int> device);
-  // Drops what was put, and waits for the server: the next call may need the room.
-  void DropSent();
+  // These operands become uploads of the request. Operands that are the same array are one upload.
+  void SetUploads(std::span<Operand* const> operands);
+  // Sends them, once the server has accepted the request. `uploads` is its message Uploads.
+  absl::Status Send(const std::string& uploads);
   // The tensor of the result comes to where the caller wants it; the handle is gone then.
   absl::Status Fetch(const Destination& wanted, Array& array, std::optional<Tensor>& tensor);
 
  private:
   absl::Duration left() const;
-  void Drop(Tensor& tensor);
+  // How far the whole is, for one of its transfers.
+  Progress ProgressOf();
 
+  Connection& connection_;
   TensorClient& tensors_;
-  const absl::Time deadline_;
-  const std::string request_id_;
-  std::vector<Tensor> sent_;  // until the call is over
+  const StreamingOptions options_;
+  std::vector<ConstArray> arrays_;  // by the numbers of the uploads
+  std::size_t moved_ = 0;           // by the transfers that have ended
 };
 
 }  // namespace warpline::client

@@ -84,6 +84,14 @@ absl::Status Transfer::Put(const std::string& id, const ConstArray& array, std::
   return CheckDoubt(id);
 }
 
+absl::Status Transfer::PutUpload(const std::string& id, const ConstArray& array, std::size_t bytes,
+                                 int channels) {
+  const std::vector<ElementRange> ranges = RangesOf(bytes, channels);
+  return MoveAll({ranges.begin(), ranges.end()}, channels, [&](RawChannel& channel, ElementRange range) {
+    return PutRange(channel, id, array, range);
+  });
+}
+
 absl::Status Transfer::Get(const std::string& id, std::span<std::byte> to, int channels) {
   std::vector<ElementRange> ranges = RangesOf(to.size(), channels);
   // An empty tensor is asked for too: it may not exist.
@@ -98,11 +106,18 @@ absl::Status Transfer::MoveAll(std::deque<ElementRange> ranges, int channels, co
   // Several have connections of their own, so that small calls on the first one do not wait behind them.
   const std::size_t first = threads > 1 ? 1 : 0;
   has_several_ = threads > 1;
+  moving_ = 1;
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < threads; ++i) {
     try {
+      {
+        const std::lock_guard lock(mutex_);
+        ++moving_;
+      }
       others.emplace_back([this, channel = first + i, &move] { MoveSome(channel, move); });
     } catch (const std::system_error&) {
+      const std::lock_guard lock(mutex_);
+      --moving_;
       break;  // fewer threads move the same ranges
     }
   }
@@ -116,12 +131,27 @@ void Transfer::MoveSome(std::size_t channel, const Move& move) {
     ElementRange range;
     {
       const std::lock_guard lock(mutex_);
-      if (ranges_.empty() || !failure_.ok()) return;
+      if (ranges_.empty() || !failure_.ok()) {
+        --moving_;
+        return;
+      }
       range = ranges_.front();
       ranges_.pop_front();
     }
-    if (const absl::Status status = move(connection_.channel(channel), range); !status.ok()) Fail(status);
+    const absl::Status status = move(connection_.channel(channel), range);
+    if (status.ok()) continue;
+    if (absl::IsUnavailable(status) && LeaveToOthers(range)) return;
+    Fail(status);
   }
+}
+
+bool Transfer::LeaveToOthers(ElementRange range) {
+  const std::lock_guard lock(mutex_);
+  if (moving_ == 1 || !failure_.ok()) return false;
+  --moving_;
+  has_left_ = true;
+  ranges_.push_back(range);
+  return true;
 }
 
 void Transfer::Fail(const absl::Status& status) {
@@ -133,9 +163,12 @@ void Transfer::Fail(const absl::Status& status) {
 }
 
 std::optional<absl::Duration> Transfer::DelayForRoom(const absl::Status& status, int& refusals) {
-  if (!absl::IsResourceExhausted(status) || absl::Now() >= deadline_) return std::nullopt;
+  if (absl::Now() >= deadline_) return std::nullopt;
   {
     const std::lock_guard lock(mutex_);
+    // The server may not have heard yet that a channel is lost.
+    if (absl::IsAborted(status) && has_left_) return DetailsOf(status).retry_delay;
+    if (!absl::IsResourceExhausted(status)) return std::nullopt;
     if (!has_several_) return std::nullopt;
     // The server may not have heard yet that a range has ended.
     if (calls_.empty() && ++refusals > kMaxRefusals) return std::nullopt;
@@ -182,10 +215,10 @@ absl::Status Transfer::PutRange(RawChannel& channel, const std::string& id, cons
     if (!ended.ok()) Moved(-static_cast<std::ptrdiff_t>(at - range.begin));
     return ended;
   });
-  if (!absl::IsInvalidArgument(status) || attempts.failed() == 0) return status;
+  const std::lock_guard lock(mutex_);
+  if (!absl::IsInvalidArgument(status) || (attempts.failed() == 0 && !has_left_)) return status;
   // A range that seemed to have failed may have been put all the same. Then the server refuses it the second
   // time.
-  const std::lock_guard lock(mutex_);
   doubt_ = status;
   return absl::OkStatus();
 }

@@ -49,6 +49,9 @@ class Transfer {
 
   // The elements of the array, without the padding of its rows, become those of the tensor.
   absl::Status Put(const std::string& id, const ConstArray& array, std::size_t bytes, int channels);
+  // The same for an upload of a call. The server says by that call's end whether it has all bytes, so a range
+  // that may have arrived counts as if it had.
+  absl::Status PutUpload(const std::string& id, const ConstArray& array, std::size_t bytes, int channels);
   // The tensor's elements are written to `to`, which has their size.
   absl::Status Get(const std::string& id, std::span<std::byte> to, int channels);
 
@@ -59,6 +62,8 @@ class Transfer {
   // Calls `move` with every range, from as many threads as there are channels.
   absl::Status MoveAll(std::deque<ElementRange> ranges, int channels, const Move& move);
   void MoveSome(std::size_t channel, const Move& move);
+  // A channel is lost: the range goes over another one, if one is in use.
+  bool LeaveToOthers(ElementRange range);
   // Returns the server's delay after a refusal that means no more than fewer channels, as other ranges of
   // ours are moving, or have just ended. It is no attempt that failed.
   std::optional<absl::Duration> DelayForRoom(const absl::Status& status, int& refusals);
@@ -85,6 +90,8 @@ class Transfer {
   absl::Status doubt_;    // of a range that may have been written all the same
   std::deque<ElementRange> ranges_;
   bool has_several_ = false;     // channels
+  std::size_t moving_ = 0;       // threads
+  bool has_left_ = false;        // some range to others
   std::set<StreamCall*> calls_;  // in flight
 
   std::mutex progress_mutex_;

@@ -50,9 +50,11 @@ struct Operand {
   // those of the tensor: the call is checked with them before it is sent. Of the other fields, only `device`
   // is read.
   std::string resident{};
-  // The device of that tensor, if it is known: large arrays of the call are put there, too.
-  std::optional<int> device{};
+  // The number of the upload that the client makes of a large array. Only the client sets it.
+  std::optional<int> upload{};
 
+  // Returns whether the elements travel in the message of the call, or in shared memory.
+  bool travels_along() const { return resident.empty() && !upload.has_value(); }
   // Returns the array. Only valid if this operand is an array.
   ConstArray AsArray() const { return {dtype, shape, row_stride, data, owner}; }
 };
@@ -75,6 +77,8 @@ struct Destination {
   // If set, the new memory is in this region, which must belong to the client that is called. `data` must
   // then be null. ResourceExhausted if the region has no room.
   Region* region = nullptr;
+  // The client fetches what stays, in ranges, and drops it then. Only the client sets it.
+  bool streamed = false;
 };
 
 // A dense array in memory of its own, in the memory of a Destination, or in a region (region.h).

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "warpline/array.h"
+#include "warpline/tensor.h"
 
 namespace warpline::client {
 
@@ -93,6 +94,9 @@ struct CallOptions {
   std::vector<std::string> free_after{};
   // If true, the Execution of Run names what ran for each step. That of the others always does.
   bool report = false;
+  // Called while large arrays of the call travel in ranges, with the bytes of operands and results that have
+  // travelled so far. As Progress says.
+  Progress progress{};
   // Ends a call of CallAsync or RunAsync early, with CANCELLED.
   std::stop_token stop{};
 };

@@ -77,7 +77,7 @@ class Tensor {
 
   // Converts to an operand, which is valid while the tensor exists.
   operator Operand() const {  // NOLINT: wherever an operand is wanted, a tensor may stand
-    return {.dtype = info_.dtype, .shape = info_.shape, .resident = info_.id, .device = info_.device};
+    return {.dtype = info_.dtype, .shape = info_.shape, .resident = info_.id};
   }
 
  private:

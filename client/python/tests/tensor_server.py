@@ -145,7 +145,26 @@ class TensorServer:
 
     # --- KernelService
 
+    def announce(self, request, context):
+        """Waits for the uploads of a request, if it has any."""
+        tensors = [named.tensor for named in getattr(request, "inputs", ())]
+        tensors += [getattr(request, field) for field in ("x", "a", "b", "c", "bias") if hasattr(request, field)]
+        uploads = {t.upload.number: t for t in tensors if t.WhichOneof("source") == "upload"}
+        if not uploads:
+            return
+        context.uploads = [self.make(uploads[i].data_type, list(uploads[i].shape), 30, context)
+                           for i in range(len(uploads))]
+        ids = [upload.id for upload in context.uploads]
+        accepted = v1.Uploads(ids=ids, channels=8).SerializeToString()
+        context.send_initial_metadata([("x-warpline-uploads-bin", accepted)])
+        while context.is_active() and any(upload.missing for upload in context.uploads):
+            time.sleep(0.001)
+        for id in ids:
+            del self.stored[id]
+
     def value(self, tensor, context):
+        if tensor.WhichOneof("source") == "upload":
+            return context.uploads[tensor.upload.number].array
         if tensor.WhichOneof("source") == "resident":
             return self.complete(tensor.resident.id, context).array
         return np.frombuffer(tensor.inline, DTYPES[tensor.data_type]).reshape(tensor.shape)
@@ -227,7 +246,10 @@ class TensorServer:
             return {"fault": fault} if isinstance(fault, str) else {}
 
         def unary(request, context):
-            return getattr(self, name)(request, context, **take(context))
+            faults = take(context)
+            if name != "Put":  # whose requests are a stream
+                self.announce(request, context)
+            return getattr(self, name)(request, context, **faults)
 
         def stream(request, context):
             yield from getattr(self, name)(request, context, **take(context))
