@@ -94,6 +94,10 @@ absl::StatusOr<Prepared> Prepare(const client::Client& client, const warpline_pr
     call.options.free_after.emplace_back(given.free_after[i]);
   }
   call.options.report = given.report != 0;
+  if (given.progress != nullptr) {
+    call.options.progress = [tell = given.progress, data = given.progress_data](
+                                std::size_t bytes, std::size_t total) { tell(data, bytes, total); };
+  }
   call.args.reproducible = given.reproducible != 0;
   for (std::size_t i = 0; i < inputs.count; ++i) {
     if (inputs.data[i].name == nullptr) {

@@ -18,12 +18,12 @@ namespace warpline::client {
 namespace {
 
 constexpr char kTransports[] = R"(--transport:
-    auto    shm for large arrays if the server is at unix:/path or --regions is given; stream for arrays that
-            are too large for one request; inline for all others. With --regions, a server without shared memory
-            is an error
+    auto    shm for large arrays if the server is at unix:/path or --regions is given; otherwise stream for
+            arrays of 16 MiB and more, and for those that are too large for one request; inline for all others.
+            With --regions, a server without shared memory is an error
     inline  in the request and in the response
     shm     in memory that is shared with the server: files are read into it, and results written from it
-    stream  operands are put on the server in pieces before the request, and results fetched after it
+    stream  apart from the request, in pieces over several connections
 
 An input may also be - (standard input) or @ID, a tensor on the server (`warpline put --help`).
 

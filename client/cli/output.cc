@@ -197,6 +197,9 @@ std::string FormatInfo(const v1::GetInfoResponse& info) {
   absl::StrAppendFormat(&text, "limits     %s a request, rank %d; %d requests and %s at one time\n",
                         MiB(limits.max_inline_bytes()), limits.max_rank(), limits.max_jobs(),
                         MiB(limits.max_job_bytes()));
+  if (limits.max_upload_bytes() > 0) {
+    absl::StrAppendFormat(&text, "uploads    %s in ranges, in one request\n", MiB(limits.max_upload_bytes()));
+  }
   if (limits.max_region_bytes() > 0) {
     absl::StrAppendFormat(&text, "regions    %s of shared memory\n", MiB(limits.max_region_bytes()));
   }

@@ -34,6 +34,7 @@ Progress ProgressLine::callback() {
 }
 
 void ProgressLine::Show(std::size_t bytes) {
+  if (!shows_) return;
   const absl::Time now = absl::Now();
   if (now - last_ < kPeriod && bytes < total_) return;
   last_ = now;

@@ -21,10 +21,10 @@ class ProgressLine {
 
   // For PutOptions and GetOptions; none if there is no line. It must not be called when this is gone.
   Progress callback();
-
- private:
+  // Shows that so many bytes have travelled.
   void Show(std::size_t bytes);
 
+ private:
   const std::string what_;
   const std::size_t total_;
   const bool shows_;

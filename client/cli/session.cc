@@ -15,6 +15,7 @@
 #include "client/cli/operands.h"
 #include "client/cli/output.h"
 #include "client/cli/output_file.h"
+#include "client/cli/progress_line.h"
 #include "client/cli/tensor_path.h"
 #include "client/src/codec.h"
 #include "client/src/result_type.h"
@@ -107,11 +108,11 @@ Session::Session(const CommonFlags& common, bool prints_to_stderr, const Session
     : common_(common),
       prints_to_stderr_(prints_to_stderr),
       ttl_(flags.ttl),
-      client_(std::make_unique<Client>(common.server, ClientOptions{.channel = common.channel(),
-                                                                    .max_retries = common.retries,
-                                                                    .region_socket = common.regions,
-                                                                    // Transport decides how arrays travel.
-                                                                    .stream_from_bytes = 0})),
+      client_(std::make_unique<Client>(common.server,
+                                       ClientOptions{.channel = common.channel(),
+                                                     .max_retries = common.retries,
+                                                     .region_socket = common.regions,
+                                                     .stream_from_bytes = StreamFromBytes(flags.transport)})),
       transport_(*client_, flags.transport, common) {}
 
 absl::StatusOr<NpyArray> Session::Read(const std::string& path, std::optional<DType> dtype) {
@@ -148,96 +149,86 @@ absl::Status Session::Write(const std::string& path, const Array& array, std::op
   return status.ok() ? status : AsFileError(status);
 }
 
-std::vector<std::string_view> Session::WaysOf(std::span<Operand* const> operands) const {
+std::vector<std::string_view> Session::WaysOf(std::span<Operand* const> operands,
+                                              std::span<const Destination> places,
+                                              const Streamed& streamed) const {
   std::vector<std::string_view> ways;
-  for (const Operand* const operand : operands) ways.push_back(transport_.WayOf(*operand));
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    ways.push_back(transport_.WayOf(*operands[i], i, streamed));
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) ways.push_back(Transport::WayOf(places[i], i, streamed));
   return ways;
 }
 
 template <typename Send>
-auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span<const std::string_view> ways,
-                    Send send) -> decltype(send(std::string())) {
+auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span<Operand* const> operands,
+                    std::span<const Destination> places, Send send) -> decltype(send(CallOptions())) {
   // A request that cannot be sent at all is refused here, and must not look like an answer of the server.
   if (!sendable.ok()) return AsUsageError(sendable);
   const absl::Time start = absl::Now();
   const std::string request_id = NewRequestId();
-  auto result = send(request_id);
+  std::optional<ProgressLine> line;
+  const CallOptions options{.request_id = request_id,
+                            .report = common_.timings,
+                            .progress = [&](std::size_t bytes, std::size_t total) {
+                              if (!line) line.emplace(std::string(op), total, /*quiet=*/false);
+                              line->Show(bytes);
+                            }};
+  auto result = send(options);
+  line.reset();
   if (result.ok() && common_.timings) {
     const Timing timing{.op = op,
                         .arrays = Described(*result),
-                        .ways = {ways.begin(), ways.end()},
+                        .ways = WaysOf(operands, places, result->streamed),
                         .wall = absl::Now() - start,
                         .execution = result->execution};
     std::fputs(FormatTiming(timing, common_.json).c_str(), prints_to_stderr_ ? stderr : stdout);
   }
-  if (!result.ok()) return transport_.Explained(WithRequestId(result.status(), request_id));
+  if (!result.ok()) return WithRequestId(result.status(), request_id);
   return result;
 }
 
 absl::StatusOr<Result> Session::ComputeAt(std::string_view op, OperationArgs& request,
-                                          const Destination& destination, std::string_view way) {
+                                          const Destination& destination) {
   const absl::Status sendable = std::visit(
       [&](const auto& args) { return Encode(args, destination, transport_.shared()).status(); }, request);
-  std::vector<std::string_view> ways = WaysOf(OperandsOf(request));
-  ways.push_back(way);
-  return Timed(sendable, op, ways, [&](const std::string& request_id) -> absl::StatusOr<Result> {
-    const CallOptions options{.request_id = request_id, .destination = destination};
-    if (const auto* transpose = std::get_if<TransposeArgs>(&request)) {
-      return client_->Transpose(*transpose, common_.deadline, options);
-    }
-    if (const auto* gemm = std::get_if<GemmArgs>(&request)) {
-      return client_->Gemm(*gemm, common_.deadline, options);
-    }
-    return client_->Reduce(std::get<ReduceArgs>(request), common_.deadline, options);
+  return Timed(sendable, op, OperandsOf(request), {&destination, 1}, [&](CallOptions options) {
+    options.destination = destination;
+    return client_->Call(request, common_.deadline, options);
   });
 }
 
 absl::StatusOr<Result> Session::Compute(std::string_view op, OperationArgs request, Destination destination) {
   ASSIGN_OR_RETURN(const ResultTypes types, ResultTypesOf(request));
-  RETURN_IF_ERROR(transport_.SendAhead(OperandsOf(request)));
-  if (destination.keep) return ComputeAt(op, request, destination, "resident");
+  if (destination.keep) return ComputeAt(op, request, destination);
   ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place(types));
-  ASSIGN_OR_RETURN(Result result, ComputeAt(op, request, places[0], Transport::WayOf(places[0])));
-  RETURN_IF_ERROR(transport_.Fetch(result.array, result.tensor));
-  return result;
+  return ComputeAt(op, request, places[0]);
 }
 
 absl::StatusOr<RunResult> Session::Compute(RunArgs request) {
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(request));
   std::vector<Operand*> operands;
   for (auto& [name, operand] : request.inputs) operands.push_back(&operand);
-  RETURN_IF_ERROR(transport_.SendAhead(operands));
-  std::vector<bool> stays(types.size());
   request.destinations.resize(types.size());
   for (std::size_t i = 0; i < types.size(); ++i) {
-    stays[i] = request.destinations[i].keep.has_value();
-    if (stays[i]) types[i].reset();
+    if (request.destinations[i].keep) types[i].reset();
   }
   ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place(types));
-  std::vector<std::string_view> ways = WaysOf(operands);
   for (std::size_t i = 0; i < types.size(); ++i) {
-    ways.push_back(stays[i] ? "resident" : Transport::WayOf(places[i]));
-    if (!stays[i]) request.destinations[i] = places[i];
+    if (!request.destinations[i].keep) request.destinations[i] = places[i];
   }
   const absl::Status sendable = Encode(request, transport_.shared()).status();
-  ASSIGN_OR_RETURN(RunResult result, Timed(sendable, "run", ways, [&](const std::string& request_id) {
-                     return client_->Run(request, common_.deadline,
-                                         {.request_id = request_id, .report = common_.timings});
-                   }));
-  for (std::size_t i = 0; i < stays.size(); ++i) {
-    if (!stays[i]) RETURN_IF_ERROR(transport_.Fetch(result.outputs[i].second, result.tensors[i]));
-  }
-  return result;
+  return Timed(sendable, "run", operands, request.destinations,
+               [&](const CallOptions& options) { return client_->Run(request, common_.deadline, options); });
 }
 
 absl::Status Session::MakeRowMajor(NpyArray& array) {
   if (!array.fortran) return absl::OkStatus();
   OperationArgs request = TransposeArgs{.x = array.stored, .perm = ToRowMajorPerm(array)};
   ASSIGN_OR_RETURN(const ResultTypes types, ResultTypesOf(request));
-  RETURN_IF_ERROR(transport_.SendAhead(OperandsOf(request)));
   ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place(types));
-  ASSIGN_OR_RETURN(Result result, ComputeAt("transpose", request, places[0], Transport::WayOf(places[0])));
-  array = {.stored = transport_.Reuse(result.array, std::move(result.tensor))};
+  ASSIGN_OR_RETURN(const Result result, ComputeAt("transpose", request, places[0]));
+  array = {.stored = result.array.View()};
   return absl::OkStatus();
 }
 

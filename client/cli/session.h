@@ -49,8 +49,7 @@ class Session {
   absl::Status Write(const std::string& path, const Array& array, std::optional<Tensor>& tensor,
                      bool fortran) const;
 
-  // One request, which has the whole deadline: how long its inputs took to come is not its fault, and what
-  // goes ahead of it or is fetched after it has deadlines of its own. Prints its timing, if that is wanted.
+  // One request, which has the whole deadline. Prints its timing, if that is wanted.
   absl::StatusOr<Result> Compute(std::string_view op, OperationArgs request, Destination destination);
   absl::StatusOr<RunResult> Compute(RunArgs request);
 
@@ -59,14 +58,14 @@ class Session {
 
  private:
   Session(const CommonFlags& common, bool prints_to_stderr, const SessionFlags& flags);
-  // Without fetching the result. `way`: how that travels.
   absl::StatusOr<Result> ComputeAt(std::string_view op, OperationArgs& request,
-                                   const Destination& destination, std::string_view way);
-  // `ways`: how the arrays travel, each as Transport::WayOf has it. `send` gets the id of the request.
+                                   const Destination& destination);
+  // `places` are those of the results. `send` gets the options of the request.
   template <typename Send>
-  auto Timed(const absl::Status& sendable, std::string_view op, std::span<const std::string_view> ways,
-             Send send) -> decltype(send(std::string()));
-  std::vector<std::string_view> WaysOf(std::span<Operand* const> operands) const;
+  auto Timed(const absl::Status& sendable, std::string_view op, std::span<Operand* const> operands,
+             std::span<const Destination> places, Send send) -> decltype(send(CallOptions()));
+  std::vector<std::string_view> WaysOf(std::span<Operand* const> operands,
+                                       std::span<const Destination> places, const Streamed& streamed) const;
 
   CommonFlags common_;
   bool prints_to_stderr_;  // as a result, or its id, goes to standard output

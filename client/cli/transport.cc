@@ -23,7 +23,7 @@ namespace warpline::client {
 namespace {
 
 // From here on a region is worth its making, if it is used but once: a whole transpose on the cpu backend
-// took 28 ms inline and 30 shared at 1 MiB, 60 and 45 at 4 MiB. And the server's limit is worth asking for.
+// took 28 ms inline and 30 shared at 1 MiB, 60 and 45 at 4 MiB.
 constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
 
 bool HasRegionSocket(const CommonFlags& common) {
@@ -31,6 +31,19 @@ bool HasRegionSocket(const CommonFlags& common) {
 }
 
 }  // namespace
+
+std::size_t StreamFromBytes(TransportKind kind) {
+  switch (kind) {
+    case TransportKind::kAuto:
+      return ClientOptions().stream_from_bytes;
+    case TransportKind::kStream:
+      return 1;
+    case TransportKind::kInline:
+    case TransportKind::kShm:
+      return 0;
+  }
+  return 0;
+}
 
 void AddTransport(CLI::App& command, TransportKind& into) {
   const Choices<TransportKind> kinds = {{"auto", TransportKind::kAuto},
@@ -95,98 +108,31 @@ absl::StatusOr<std::shared_ptr<void>> Transport::Allocate(std::size_t bytes) {
   return std::shared_ptr<void>(std::make_shared<Array>(std::move(array)), data);
 }
 
-absl::StatusOr<bool> Transport::Streams(std::size_t bytes) {
-  if (kind_ != TransportKind::kAuto) return kind_ == TransportKind::kStream;
-  if (bytes < kLargeBytes) return false;
-  if (!limit_) {
-    ASSIGN_OR_RETURN(const v1::GetInfoResponse info, client_->GetInfo(deadline_));
-    const std::int64_t limit = std::max<std::int64_t>(info.limits().max_inline_bytes(), 0);
-    limit_ = std::min(static_cast<std::size_t>(limit), kMaxMessageBytes);
-  }
-  if (bytes <= *limit_) return false;
-  too_large_ = bytes;
-  return true;
+std::string_view Transport::WayOf(const Operand& operand, std::size_t i, const Streamed& streamed) const {
+  if (!operand.resident.empty()) return "resident";
+  if (IsShared(operand.data)) return "shm";
+  return std::count(streamed.operands.begin(), streamed.operands.end(), i) > 0 ? "stream" : "inline";
 }
 
-absl::Status Transport::Explained(const absl::Status& status) const {
-  if (too_large_ == 0 || !absl::IsResourceExhausted(status) ||
-      !absl::StrContains(status.message(), "resident tensor")) {
-    return status;
-  }
-  return WithSubject(status,
-                     absl::StrCat("arrays of ", too_large_, " bytes are too large for one message (at most ",
-                                  *limit_, " bytes), so they travel in pieces, as resident tensors"));
-}
-
-std::string_view Transport::WayOf(const Operand& operand) const {
-  if (operand.resident.empty()) return IsShared(operand.data) ? "shm" : "inline";
-  const bool is_ours = std::any_of(tensors_.begin(), tensors_.end(),
-                                   [&](const Tensor& tensor) { return tensor.id() == operand.resident; });
-  return is_ours ? "stream" : "resident";
-}
-
-std::string_view Transport::WayOf(const Destination& place) {
-  if (place.keep) return "stream";
-  return place.region != nullptr ? "shm" : "inline";
-}
-
-absl::Status Transport::SendAhead(std::span<Operand* const> operands) {
-  std::vector<Operand*> to_send;
-  std::size_t bytes = 0;
-  for (Operand* const operand : operands) {
-    if (!operand->resident.empty() || IsShared(operand->data)) continue;
-    ASSIGN_OR_USAGE(const std::size_t size, ByteSize(operand->AsArray()));
-    bytes += size;
-    to_send.push_back(operand);
-  }
-  ASSIGN_OR_RETURN(const bool streams, Streams(bytes));
-  if (!streams) return absl::OkStatus();
-  for (Operand* const operand : to_send) {
-    // All on one device: the server does not copy between them.
-    PutOptions options;
-    if (!tensors_.empty()) options.device = tensors_.front().device();
-    absl::StatusOr<Tensor> tensor = client_->Put(operand->AsArray(), deadline_, options);
-    if (!tensor.ok()) return Explained(tensor.status());
-    *operand = *tensor;
-    tensors_.push_back(*std::move(tensor));
-  }
-  return absl::OkStatus();
+std::string_view Transport::WayOf(const Destination& place, std::size_t i, const Streamed& streamed) {
+  if (place.keep) return "resident";
+  if (place.region != nullptr) return "shm";
+  return std::count(streamed.results.begin(), streamed.results.end(), i) > 0 ? "stream" : "inline";
 }
 
 absl::StatusOr<std::vector<Destination>> Transport::Place(std::span<const std::optional<ArrayType>> types) {
   std::vector<Destination> places(types.size());
-  std::size_t bytes = 0, region_bytes = 0;
+  std::size_t region_bytes = 0;
   for (const std::optional<ArrayType>& type : types) {
     if (!type) continue;
-    bytes += type->bytes;
     constexpr std::size_t kUnit = RegionAllocator::kLargeAlignment;
     region_bytes += (type->bytes + kUnit - 1) / kUnit * kUnit;
   }
   ASSIGN_OR_RETURN(Region* const region, OpenRegion(region_bytes));
-  if (region != nullptr) {
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (types[i]) places[i].region = region;
-    }
-    return places;
-  }
-  ASSIGN_OR_RETURN(const bool streams, Streams(bytes));
-  if (streams) {
-    for (Destination& place : places) place.keep = absl::ZeroDuration();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (types[i]) places[i].region = region;
   }
   return places;
-}
-
-absl::Status Transport::Fetch(Array& array, std::optional<Tensor>& tensor) {
-  if (!tensor) return absl::OkStatus();
-  ASSIGN_OR_RETURN(array, client_->Get(*tensor, deadline_));
-  tensor.reset();
-  return absl::OkStatus();
-}
-
-Operand Transport::Reuse(const Array& array, std::optional<Tensor> tensor) {
-  if (!tensor) return array.View();
-  tensors_.push_back(*std::move(tensor));
-  return tensors_.back();
 }
 
 bool Transport::IsShared(const void* data) const {

@@ -21,15 +21,18 @@
 namespace warpline::client {
 
 enum class TransportKind {
-  // kShm for large arrays if the server shares memory; kStream for arrays that are too large for a request.
+  // kShm for large arrays if the server shares memory; else as the library chooses.
   kAuto,
   // In the requests and responses.
   kInline,
   // In shared memory, into which files are read, and from which they are written.
   kShm,
-  // Operands are put on the server first, and results are fetched from it.
+  // In ranges, apart from the request and the response.
   kStream,
 };
+
+// The size from which arrays travel in ranges, for ClientOptions::stream_from_bytes.
+std::size_t StreamFromBytes(TransportKind kind);
 
 // Adds --transport, for commands that can use all kinds.
 void AddTransport(CLI::App& command, TransportKind& into);
@@ -50,32 +53,20 @@ class Transport {
   std::size_t max_bytes() const;
   // Returns memory for the elements of an operand if they are to lie in shared memory; null if they are not.
   absl::StatusOr<std::shared_ptr<void>> Allocate(std::size_t bytes);
-  // Puts operands on the server that are too large for the request, and names them there.
-  absl::Status SendAhead(std::span<Operand* const> operands);
-  // Chooses where results that come back are written, one destination for each type. The choices are the
-  // response, shared memory, and the server, from where Fetch brings the result. A type that is not set is
-  // unknown.
+  // Chooses where results that come back are written, one destination for each type: shared memory, or new
+  // memory. A type that is not set is unknown.
   absl::StatusOr<std::vector<Destination>> Place(std::span<const std::optional<ArrayType>> types);
-  // Brings a result to the form in which it is written. It may have stayed on the server because Place said
-  // so.
-  absl::Status Fetch(Array& array, std::optional<Tensor>& tensor);
-  // Returns the same result as an operand of the next request.
-  Operand Reuse(const Array& array, std::optional<Tensor> tensor);
 
-  // Returns how an operand travels to the server, or how a result comes back that Place has put somewhere. It
-  // is "inline", "shm" or "stream"; "resident" for an operand that was on the server before.
-  std::string_view WayOf(const Operand& operand) const;
-  static std::string_view WayOf(const Destination& place);
-  // Returns the error of a request. If it is about tensors that stay on the server, which the caller does not
-  // know of, the text says why there are any.
-  absl::Status Explained(const absl::Status& status) const;
+  // Returns how operand `i` of a call has travelled: "inline", "shm" or "stream"; "resident" if it was on the
+  // server before.
+  std::string_view WayOf(const Operand& operand, std::size_t i, const Streamed& streamed) const;
+  // The same for result `i`, for which Place chose this.
+  static std::string_view WayOf(const Destination& place, std::size_t i, const Streamed& streamed);
 
   // Returns, for the codec, the parts of a request that need no room in it. They refer to this object.
   SharedPlaces shared() const;
 
  private:
-  // Returns whether operands, or results, of `bytes` bytes must not travel in a message.
-  absl::StatusOr<bool> Streams(std::size_t bytes);
   // Returns null if there is to be no region.
   absl::StatusOr<Region*> OpenRegion(std::size_t bytes);
   // True if `data` lies in one of the regions.
@@ -86,10 +77,7 @@ class Transport {
   bool may_share_;
   const bool must_share_;  // asked for by name: that there is no shared memory is an error
   absl::Duration deadline_;
-  std::optional<std::size_t> limit_;              // of the server, once it was asked
-  std::size_t too_large_ = 0;                     // bytes that auto streams, as a message cannot have them
   std::vector<std::unique_ptr<Region>> regions_;  // destinations point to them
-  std::vector<Tensor> tensors_;                   // operands on the server
 };
 
 }  // namespace warpline::client

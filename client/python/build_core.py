@@ -14,8 +14,10 @@ LIMITED_API = "0x030b0000"
 # Functions of the module that the library lacks.
 OUTCOME = Path(__file__).resolve().parent / "outcome.h"
 
-# Python code that the library calls: one function that looks for signals and for what an event loop has to do.
-CALLBACKS = 'extern "Python" int32_t warpline_python_poll(void*);'
+# Python code that the library calls: a function that looks for signals and for what an event loop has to do, and one
+# that hears how far a call is.
+CALLBACKS = """extern "Python" int32_t warpline_python_poll(void*);
+extern "Python" void warpline_python_progress(void*, size_t, size_t);"""
 
 
 def declarations(header: str) -> str:

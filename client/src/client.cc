@@ -63,6 +63,7 @@ std::vector<std::string> OutputsOf(const RunArgs& args) {
 struct LargeArrays {
   std::vector<std::size_t> operands, results;
   std::size_t operand_bytes = 0, result_bytes = 0;  // with the small ones
+  std::size_t streamed_bytes = 0;                   // without them
 
   bool any() const { return !operands.empty() || !results.empty(); }
   // True if they could travel in messages all the same.
@@ -161,6 +162,7 @@ class Client::Impl {
   absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout) {
     return regions_.Open(connection_, bytes, timeout);
   }
+  absl::StatusOr<v1::GetInfoResponse> GetInfo(absl::Duration timeout);
   absl::StatusOr<Array> Empty(DType dtype, const Shape& shape, absl::Duration timeout);
   bool Shares(const void* data, std::size_t bytes) const;
   std::string TakeWarning() { return pool_ ? pool_->TakeWarning() : ""; }
@@ -197,7 +199,15 @@ class Client::Impl {
   template <typename Args>
   void BindIfTensors(const Args& args, const ResultTypes& types, const CallOptions& options);
   template <typename Args>
-  LargeArrays LargeOf(const Args& args, const ResultTypes& types, const CallOptions& options) const;
+  LargeArrays LargeOf(const Args& args, const ResultTypes& types, const CallOptions& options,
+                      std::size_t stream_from_bytes) const;
+  // True for what a message that is larger than the server takes may end with.
+  static bool MayBeTooLarge(const absl::Status& status) {
+    return absl::IsInvalidArgument(status) ||
+           (absl::IsResourceExhausted(status) && !DetailsOf(status).retry_delay.has_value());
+  }
+  // Returns the most bytes that operands, or results, may have together in a message.
+  absl::StatusOr<std::size_t> InlineLimit(absl::Time deadline);
   // In messages, or in ranges.
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> ComputeSomehow(const Args& args, absl::Duration timeout,
@@ -305,17 +315,17 @@ void Client::Impl::BindIfTensors(const Args& args, const ResultTypes& types, con
 }
 
 template <typename Args>
-LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types,
-                                  const CallOptions& options) const {
+LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types, const CallOptions& options,
+                                  std::size_t stream_from_bytes) const {
   LargeArrays large;
-  if (stream_from_bytes_ == 0) return large;
+  if (stream_from_bytes == 0) return large;
   // Most calls are small, and end here.
   std::size_t most = 0, most_of_results = 0;
   ForEachOperand(args, [&](const Operand& operand) {
     most += ByteSize({.dtype = operand.dtype, .shape = operand.shape}).value_or(0);
   });
   for (const std::optional<ArrayType>& type : types) most_of_results += type.has_value() ? type->bytes : 0;
-  if (most < stream_from_bytes_ && most_of_results < stream_from_bytes_) return large;
+  if (most < stream_from_bytes && most_of_results < stream_from_bytes) return large;
   const auto is_in_region = [&](const void* data) {
     return data != nullptr && regions_.table().Find(data, 0) != nullptr;
   };
@@ -325,7 +335,8 @@ LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types,
     const bool travels = operand.resident.empty() && !is_in_region(operand.data);
     bytes.push_back(travels ? ByteSize({.dtype = operand.dtype, .shape = operand.shape}).value_or(0) : 0);
   });
-  large.operands = LargestOf(bytes, stream_from_bytes_);
+  large.operands = LargestOf(bytes, stream_from_bytes);
+  for (const std::size_t i : large.operands) large.streamed_bytes += bytes[i];
   large.operand_bytes = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
   bytes.clear();
   for (std::size_t i = 0; i < types.size(); ++i) {
@@ -335,7 +346,8 @@ LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types,
     bytes.push_back(travels && (to.data == nullptr || to.bytes >= types[i]->bytes) ? types[i]->bytes : 0);
   }
   // The call must not free tensors before its results are here.
-  if (options.free_after.empty()) large.results = LargestOf(bytes, stream_from_bytes_);
+  if (options.free_after.empty()) large.results = LargestOf(bytes, stream_from_bytes);
+  for (const std::size_t i : large.results) large.streamed_bytes += bytes[i];
   large.result_bytes = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
   return large;
 }
@@ -360,7 +372,8 @@ absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeA
   const StreamingOptions shared{.deadline = deadline,
                                 .request_id = options.request_id,
                                 .channels = channels_,
-                                .progress = options.progress};
+                                .progress = options.progress,
+                                .total = large.streamed_bytes};
   std::optional<Streaming> streaming;
   streaming.emplace(connection_, tensors_, shared);
   streaming->SetUploads(uploads);
@@ -374,6 +387,7 @@ absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeA
   for (const std::size_t i : large.results) {
     RETURN_IF_ERROR(FetchInto(*streaming, DestinationOf(given, options, i), i, outcome));
   }
+  outcome.streamed = {.operands = large.operands, .results = large.results};
   return outcome;
 }
 
@@ -394,7 +408,8 @@ absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const La
   if (!has_answer && large.may_be_inline() && (is_lost || has_no_room)) {
     ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
     absl::StatusOr<Outcome> inline_outcome = ComputeInMessages(args, std::move(types), left, options);
-    if (absl::IsResourceExhausted(inline_outcome.status())) return outcome;  // too large, or no better
+    const absl::Status& no_better = inline_outcome.status();
+    if (absl::IsResourceExhausted(no_better) || MayBeTooLarge(no_better)) return outcome;
     return inline_outcome;
   }
   // Results that have been fetched may have replaced operands.
@@ -433,11 +448,26 @@ absl::StatusOr<Outcome> Client::Impl::ComputeSomehow(const Args& args, absl::Dur
   const absl::Time deadline = absl::Now() + timeout;
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
   BindIfTensors(args, types, options);
-  const LargeArrays large = LargeOf(args, types, options);
+  LargeArrays large = LargeOf(args, types, options, stream_from_bytes_);
   if (large.any() && !pool_) return ComputeStreamed<Outcome>(args, large, deadline, options);
-  absl::StatusOr<Outcome> outcome = ComputeInMessages(args, std::move(types), timeout, options);
-  if (!large.any() || !IsTooLarge(outcome.status())) return outcome;
+  absl::StatusOr<Outcome> outcome = ComputeInMessages(args, types, timeout, options);
+  if (large.any() && IsTooLarge(outcome.status())) {
+    return ComputeStreamed<Outcome>(args, large, deadline, options);
+  }
+  // This server may take less in a message than others.
+  if (outcome.ok() || large.any() || stream_from_bytes_ == 0 || pool_ || !MayBeTooLarge(outcome.status())) {
+    return outcome;
+  }
+  const absl::StatusOr<std::size_t> limit = InlineLimit(deadline);
+  if (!limit.ok()) return outcome;
+  large = LargeOf(args, types, options, *limit + 1);
+  if (!large.any()) return outcome;
   return ComputeStreamed<Outcome>(args, large, deadline, options);
+}
+
+absl::StatusOr<std::size_t> Client::Impl::InlineLimit(absl::Time deadline) {
+  ASSIGN_OR_RETURN(const v1::GetInfoResponse info, GetInfo(deadline - absl::Now()));
+  return static_cast<std::size_t>(std::max<std::int64_t>(info.limits().max_inline_bytes(), 0));
 }
 
 absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Duration timeout,
@@ -598,7 +628,7 @@ void Client::Impl::Repeat(const std::string& method, const Args& args, absl::Dur
   absl::StatusOr<ResultTypes> types = ResultTypesOf(args);
   if (!types.ok()) return done(types.status());
   BindIfTensors(args, *types, options);
-  if (LargeArrays large = LargeOf(args, *types, options); large.any() && !pool_) {
+  if (LargeArrays large = LargeOf(args, *types, options, stream_from_bytes_); large.any() && !pool_) {
     const absl::Time deadline = absl::Now() + timeout;
     const auto give_up = streams_.Run([this, counted = std::make_shared<CallsInFlight::Counted>(calls_), args,
                                        large = std::move(large), deadline, options,
@@ -633,6 +663,7 @@ void Client::Impl::ComputeAsync(const RunArgs& args, absl::Duration timeout, con
   CallOptions own{.request_id = options.request_id,
                   .free_after = options.free_after,
                   .report = options.report,
+                  .progress = options.progress,
                   .stop = options.stop};
   Repeat(RunMethod(), args, timeout, own, std::move(done));
 }
@@ -730,8 +761,12 @@ absl::StatusOr<Array> Client::Empty(DType dtype, const Shape& shape, absl::Durat
 std::string Client::TakeWarning() { return impl_->TakeWarning(); }
 
 absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
+  return impl_->GetInfo(timeout);
+}
+
+absl::StatusOr<v1::GetInfoResponse> Client::Impl::GetInfo(absl::Duration timeout) {
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   impl_->Call(
+                   Call(
                        GetInfoMethod(), [] { return MessageWriter().Finish(); }, timeout));
   ASSIGN_OR_RETURN(const std::string bytes, Flatten(response));
   v1::GetInfoResponse info;

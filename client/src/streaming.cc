@@ -27,9 +27,14 @@ absl::Duration Streaming::left() const {
   return std::max(options_.deadline - absl::Now(), absl::Nanoseconds(1));
 }
 
+absl::StatusOr<int> Streaming::ChannelsOf(std::size_t bytes) const {
+  ASSIGN_OR_RETURN(const int channels, ChannelsFor(options_.channels, bytes));
+  return std::min(channels, channels_);
+}
+
 Progress Streaming::ProgressOf() {
   if (!options_.progress) return nullptr;
-  return [this](std::size_t bytes) { options_.progress(moved_ + bytes); };
+  return [this](std::size_t bytes) { options_.progress(moved_ + bytes, options_.total); };
 }
 
 void Streaming::SetUploads(std::span<Operand* const> operands) {
@@ -49,15 +54,15 @@ absl::Status Streaming::Send(const std::string& uploads) {
       accepted.channels() < 1) {
     return BadResponse("no Uploads for this request");
   }
+  channels_ = accepted.channels();
   moved_ = 0;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     ConstArray dense = arrays_[i];
     dense.row_stride = 0;
     ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(dense));
-    ASSIGN_OR_RETURN(const int channels, ChannelsFor(options_.channels, bytes));
+    ASSIGN_OR_RETURN(const int channels, ChannelsOf(bytes));
     Transfer transfer(connection_, options_.deadline, options_.request_id, ProgressOf());
-    RETURN_IF_ERROR(transfer.PutUpload(accepted.ids(static_cast<int>(i)), arrays_[i], bytes,
-                                       std::min(channels, accepted.channels())));
+    RETURN_IF_ERROR(transfer.PutUpload(accepted.ids(static_cast<int>(i)), arrays_[i], bytes, channels));
     moved_ += bytes;
   }
   return absl::OkStatus();
@@ -65,8 +70,9 @@ absl::Status Streaming::Send(const std::string& uploads) {
 
 absl::Status Streaming::Fetch(const Destination& wanted, Array& array, std::optional<Tensor>& tensor) {
   if (!tensor.has_value()) return absl::InternalError("the server's response lacks a tensor");
+  ASSIGN_OR_RETURN(const int channels, ChannelsOf(tensor->bytes()));
   const GetOptions options{.destination = wanted,
-                           .channels = options_.channels,
+                           .channels = channels,
                            .request_id = options_.request_id,
                            .progress = ProgressOf()};
   ASSIGN_OR_RETURN(array, tensors_.Get(tensor->info(), left(), options));

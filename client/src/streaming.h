@@ -3,6 +3,7 @@
 #define WARPLINE_CLIENT_SRC_STREAMING_H_
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,7 +28,8 @@ struct StreamingOptions {
   absl::Time deadline;
   std::string request_id{};
   int channels = 0;  // as ClientOptions::channels
-  Progress progress{};
+  std::function<void(std::size_t bytes, std::size_t total)> progress{};
+  std::size_t total = 0;  // bytes of all arrays that travel so
 };
 
 // Not thread-safe.
@@ -46,6 +48,8 @@ class Streaming {
 
  private:
   absl::Duration left() const;
+  // How many channels carry so many bytes.
+  absl::StatusOr<int> ChannelsOf(std::size_t bytes) const;
   // How far the whole is, for one of its transfers.
   Progress ProgressOf();
 
@@ -53,6 +57,7 @@ class Streaming {
   TensorClient& tensors_;
   const StreamingOptions options_;
   std::vector<ConstArray> arrays_;  // by the numbers of the uploads
+  int channels_ = 1;                // that the server allows
   std::size_t moved_ = 0;           // by the transfers that have ended
 };
 

@@ -21,7 +21,7 @@ PARTS = [
 ]
 # Names of types in signatures, and where they are declared.
 TYPES = {"Array": "arrays", "Input": "calls", "Axes": "calls", "ReduceOp": "names", "Activation": "names",
-         "Precision": "names", "Mode": "targets", "Report": "calls"}
+         "Precision": "names", "Mode": "targets", "Report": "calls", "Progress": "calls"}
 # Classes whose names are words of ordinary sentences too, and are no links there.
 WORDS = ("Device", "Operation", "Limits", "Variant")
 # "axes: The new order ...", a line of a docstring, with those below it that are indented.

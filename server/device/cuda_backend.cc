@@ -168,7 +168,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(device->epoch.get()), "recording an event"));
   ASSIGN_OR_RETURN(device->pool, OpenPool(ordinal, options, metrics));
   device->info.pool_bytes = device->pool->bytes();
-  ASSIGN_OR_RETURN(device->resident, OpenResident(ordinal, options, metrics));
+  ASSIGN_OR_RETURN(device->resident, OpenResident(options, device->info, metrics));
   device->choices = std::make_shared<TunedChoices>();
   ASSIGN_OR_RETURN(Transfers transfers, Transfers::Create());
   device->transfers.emplace(std::move(transfers));

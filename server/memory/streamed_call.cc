@@ -106,7 +106,7 @@ int StreamedCalls::RoomiestDevice() const {
   return static_cast<int>(best);
 }
 
-// As many as suit the size, or fewer if there are not so many.
+// Takes as many windows as suit the size, or fewer if there are not so many.
 absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const Caller& caller,
                                                                          std::size_t bytes) {
   const std::size_t window = StreamedCall::kChunksOfWindow * options_.chunk_bytes;
@@ -139,6 +139,11 @@ absl::StatusOr<StreamedCalls::Opened> StreamedCalls::Open(const Caller& caller, 
   for (const std::size_t each : bytes) {
     // Not above the limit by more than one, so that the sum cannot overflow.
     total = std::min(total + AlignUp(std::min(each, limit + 1), kTensorAlignment), limit + 1);
+  }
+  if (limit == 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the server takes no uploads and streams no results on device ", opened.device,
+                     ": its --upload-bytes is 0 there"));
   }
   if (total > limit) {
     return absl::ResourceExhaustedError(absl::StrCat("uploads and streamed results of more than ", limit,

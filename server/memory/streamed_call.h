@@ -36,7 +36,7 @@ class StreamedCall {
   // docs/benchmarks/2026-11-27-h200-streaming.md: more than 8 connections are no faster.
   static constexpr std::size_t kMaxWindows = 8;
 
-  // What happens while the call waits for its uploads.
+  // The events of a call that waits for its uploads.
   struct Events {
     std::function<void()> progress;  // called under a lock: it must not come back here
     std::function<void()> complete;  // the last byte has arrived; called once

@@ -330,7 +330,12 @@ void KernelService::SubmitStreamed(UnaryCall& call, const Codec& codec, const Pl
   const std::shared_ptr<StreamedCall> streamed = opened->call;
   after.streamed = streamed;
   SetDone(call, codec, plan, std::move(after), job);
-  if (uploads.empty()) return submission->SubmittedAs(engine_.scheduler.Submit(std::move(job)));
+  if (uploads.empty()) {
+    v1::Uploads accepted;
+    accepted.set_channels(static_cast<std::int32_t>(streamed->windows()));
+    call.AddMetadata(kUploadsKey, accepted.SerializeAsString());
+    return submission->SubmittedAs(engine_.scheduler.Submit(std::move(job)));
+  }
   opened->memory.resize(uploads.size());
   AwaitUploads(call, codec, plan, std::move(opened->memory), streamed, std::move(job), submission);
 }

@@ -156,7 +156,7 @@ void UnaryCall::SendMetadataAndWait(const std::string& key, const std::string& v
     sending_metadata_ = true;
   }
   Ref();
-  incoming_->context().AddInitialMetadata(key, value);
+  AddMetadata(key, value);
   incoming_->stream().SendInitialMetadata(&metadata_tag_);
 }
 

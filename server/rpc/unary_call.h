@@ -103,6 +103,10 @@ class UnaryCall final : private SendWatchdog::Call {
   // if it has happened. Set it inside `handle`.
   void OnCancel(std::function<void()> hook);
 
+  // Adds an entry to the initial metadata, which go with the answer. Before the answer.
+  void AddMetadata(const std::string& key, const std::string& value) {
+    incoming_->context().AddInitialMetadata(key, value);
+  }
   // Sends the initial metadata with this entry, ahead of the answer. From here on the call waits for its
   // client: it is cancelled if the send timeout passes without Touch. Once.
   void SendMetadataAndWait(const std::string& key, const std::string& value);

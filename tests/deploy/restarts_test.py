@@ -21,6 +21,7 @@ import threading
 import time
 import urllib.request
 
+import edge
 from dashboard import ROOT
 
 try:
@@ -47,8 +48,9 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def get(url):
-    with contextlib.suppress(OSError), DIRECT.open(url, timeout=5) as response:
+def get(url, headers={}):
+    request = urllib.request.Request(url, headers=headers)
+    with contextlib.suppress(OSError), DIRECT.open(request, timeout=5) as response:
         return response.read().decode()
     return ""
 
@@ -71,7 +73,8 @@ def stub_messages(directory):
 class Daemon:
     """On one port for good, which the metrics do not have."""
 
-    def __init__(self, bin_dir, stack, *flags):
+    def __init__(self, bin_dir, stack, *flags, metrics_token=None):
+        self.headers = {"Authorization": f"Bearer {metrics_token}"} if metrics_token else {}
         self.path, self.flags, self.port = os.path.join(bin_dir, "warplined"), flags, free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.process = None
@@ -88,23 +91,23 @@ class Daemon:
             sys.exit(f"a daemon did not become ready on {self.address}")
         self.metrics = ready[1]
 
-    def stop(self):
+    def stop(self, number=signal.SIGTERM):
         begun = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(number)
         code = self.process.wait(timeout=PATIENCE_SECONDS)
         self.process.stdout.close()
         self.stop_seconds.append(time.monotonic() - begun)
-        if code != 0:
+        if code != (-number if number == signal.SIGKILL else 0):
             sys.exit(f"a daemon exited with {code}")
 
-    def restart(self):
-        self.stop()
+    def restart(self, number=signal.SIGTERM):
+        self.stop(number)
         self.start()
 
     def begun(self, method):
         """Calls, since it started."""
         found = re.search(rf'^grpc_server_started_total{{.*grpc_method="{method}".*}} (\S+)$',
-                          get(f"http://{self.metrics}/metrics"), re.M)
+                          get(f"http://{self.metrics}/metrics", self.headers), re.M)
         return float(found[1]) if found else 0
 
 
@@ -256,6 +259,53 @@ def tensors_behind_haproxy(bin_dir, directory):
         print(f"HAProxy: {clients} clients with tensors, none of which met two servers")
 
 
+class LargeCall:
+    """One transpose of 200 MiB in ranges, by the command line. Its result is compared at its end."""
+
+    def __init__(self, bin_dir, directory, address, *flags):
+        self.directory = directory
+        self.process = subprocess.Popen([f"{bin_dir}/warpline", "transpose", "large.npy", "-o", "y.npy", "--transport=stream",
+                                         "--retries=20", "--deadline=60s", f"--server={address}", *flags], cwd=directory)
+
+    def await_ranges(self, daemons):
+        """Returns the daemon that its ranges have begun to come to."""
+        found = []
+        wait_until("ranges come to a daemon", lambda: found.extend(each for each in daemons if each.begun("Put")) or found)
+        if self.process.poll() is not None:
+            sys.exit("the large call ended before a daemon could be restarted midway")
+        return found[0]
+
+    def end(self, way):
+        if self.process.wait(timeout=2 * PATIENCE_SECONDS) != 0:
+            sys.exit(f"{way}: the large call failed")
+        if not np.array_equal(np.load(f"{self.directory}/y.npy"), np.load(f"{self.directory}/large.npy").T):
+            sys.exit(f"{way}: the large call's result is wrong")
+        print(f"{way}: a call of 200 MiB ended well", flush=True)
+
+
+def large_calls(bin_dir, directory):
+    """A daemon ends midway in a large call: what was accepted is served to the end, and what is lost is made again."""
+    np.save(f"{directory}/large.npy", np.random.default_rng(0).integers(0, 100, (6400, 8192), dtype="i4"))
+    for end, name in [(signal.SIGTERM, "SIGTERM"), (signal.SIGKILL, "SIGKILL")]:
+        with contextlib.ExitStack() as stack:
+            daemons = [Daemon(bin_dir, stack, "--drain-delay=1s") for _ in range(2)]
+            address, _ = start_haproxy(stack, directory, daemons)
+            call = LargeCall(bin_dir, directory, address)
+            call.await_ranges(daemons).restart(end)
+            call.end(f"HAProxy, {name} midway")
+    edge.certificate(directory)
+    edge.make_tokens(f"{bin_dir}/warplined", directory, "somebody")
+    proxied = f"127.0.0.1:{free_port()}"
+    with contextlib.ExitStack() as stack:
+        daemon = Daemon(bin_dir, stack, f"--proxy-listen={proxied}", f"--tokens={directory}/tokens.toml",
+                        metrics_token=open(f"{directory}/somebody").read())
+        proxy = stack.enter_context(edge.Proxy(directory, proxied))
+        call = LargeCall(bin_dir, directory, proxy.address.replace("127.0.0.1", "localhost"), f"--tls-ca={directory}/ca.crt",
+                         f"--token-file={directory}/somebody")
+        call.await_ranges([daemon]).restart(signal.SIGKILL)
+        call.end("edge.cfg, SIGKILL midway")
+
+
 def balanced_by_the_client(bin_dir, messages, restarts):
     with contextlib.ExitStack() as stack:
         daemons = [Daemon(bin_dir, stack, "--drain-delay=1s") for _ in range(2)]
@@ -279,7 +329,7 @@ def with_retries(bin_dir, messages, restarts):
 
 def main():
     bin_dir, full = sys.argv[1], "--full" in sys.argv[2:]
-    for tool in [["haproxy", "-v"], ["protoc", "--version"]]:
+    for tool in [["haproxy", "-v"], ["protoc", "--version"], ["openssl", "version"]]:
         try:
             subprocess.run(tool, stdout=subprocess.DEVNULL, check=True)
         except FileNotFoundError:
@@ -289,6 +339,7 @@ def main():
         messages = stub_messages(directory)
         behind_haproxy(bin_dir, directory, messages, 10 if full else 2)
         tensors_behind_haproxy(bin_dir, directory)
+        large_calls(bin_dir, directory)
         balanced_by_the_client(bin_dir, messages, 10 if full else 2)
         with_retries(bin_dir, messages, 10 if full else 3)
 

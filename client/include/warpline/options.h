@@ -3,12 +3,12 @@
 #define WARPLINE_OPTIONS_H_
 
 #include <cstddef>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "warpline/array.h"
-#include "warpline/tensor.h"
 
 namespace warpline::client {
 
@@ -71,11 +71,11 @@ struct ClientOptions {
   // gRPC's copies: 0.38 ms either way for a transpose of 128 KiB, measured with the Python client.
   std::size_t share_from_bytes = std::size_t{128} << 10;
   // Operands, or results, that have so many bytes together travel in ranges over several connections: the
-  // largest of them, until the others have fewer. They are resident tensors for as long as the call lasts,
-  // and count as such. They need not fit into a message. 0: all travel in messages. Where the client has a
-  // pool of shared memory, calls that wait try that first, and others do not stream. Results of a call with
-  // `free_after` come in the message. A call whose result replaces an operand, and which fails while results
-  // are fetched, may leave that operand changed.
+  // largest of them, until the others have fewer. They need not fit into a message. So do smaller ones, if a
+  // call that waits finds that the server takes less in a message. 0: all travel in messages. Where the
+  // client has a pool of shared memory, calls that wait try that first, and others do not stream. Results of
+  // a call with `free_after` come in the message. A call whose result replaces an operand, and which fails
+  // while results are fetched, may leave that operand changed.
   std::size_t stream_from_bytes = std::size_t{16} << 20;
   // The number of connections for that, for Put and for Get, at most 64; 0: as many as suit the size.
   int channels = 0;
@@ -94,9 +94,9 @@ struct CallOptions {
   std::vector<std::string> free_after{};
   // If true, the Execution of Run names what ran for each step. That of the others always does.
   bool report = false;
-  // Called while large arrays of the call travel in ranges, with the bytes of operands and results that have
-  // travelled so far. As Progress says.
-  Progress progress{};
+  // Called while large arrays of the call travel in ranges: with the bytes of them that have travelled so
+  // far, and with all that will. The rules of Progress hold. It is not called for other arrays.
+  std::function<void(std::size_t bytes, std::size_t total)> progress{};
   // Ends a call of CallAsync or RunAsync early, with CANCELLED.
   std::stop_token stop{};
 };

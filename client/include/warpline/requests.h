@@ -61,6 +61,12 @@ struct RunArgs {
 // Any of the operations.
 using OperationArgs = std::variant<TransposeArgs, GemmArgs, ReduceArgs>;
 
+// The operands and results of a call that travelled in ranges (ClientOptions::stream_from_bytes), by their
+// places: operands in the order of their fields or of RunArgs::inputs.
+struct Streamed {
+  std::vector<std::size_t> operands{}, results{};
+};
+
 // The result of an operation, and how it was computed.
 struct Result {
   // The result. It is a default Array, without memory, if the result was to stay on the server.
@@ -68,6 +74,7 @@ struct Result {
   // The tensor, if the result was to stay on the server (Destination::keep).
   std::optional<Tensor> tensor{};
   v1::Execution execution{};
+  Streamed streamed{};
 };
 
 struct RunResult {
@@ -77,6 +84,7 @@ struct RunResult {
   // The tensors, one entry for each output. An entry is set if that output stays on the server.
   std::vector<std::optional<Tensor>> tensors{};
   v1::Execution execution{};
+  Streamed streamed{};
 };
 
 }  // namespace warpline::client

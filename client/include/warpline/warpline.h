@@ -302,6 +302,11 @@ typedef struct {
   const char* const* free_after;
   size_t free_after_count;
   int32_t report; /* not 0: the result names the implementation of each step */
+  /* Called while large arrays of the call travel in ranges: with the bytes of them that have travelled so
+   * far, which can fall when some are sent again, and with all that will. By one thread at a time, one of the
+   * library's or the caller's. The call waits for it. NULL: nobody is told. */
+  void (*progress)(void* progress_data, size_t bytes, size_t total);
+  void* progress_data;
 } warpline_call_options;
 
 typedef struct warpline_result warpline_result;

@@ -182,3 +182,29 @@ def test_a_result_over_its_operand_is_not_computed_again_from_what_it_has_become
         y[:] = 10
         fake.faults["Get"] = [None, abort(grpc.StatusCode.NOT_FOUND, "gone")]
         assert (client.run(warpline.program().input(y) * 2) == 20).all()
+
+
+def test_progress_counts_what_travels_in_ranges(client, x):
+    told = []
+    y = client.transpose(x, progress=lambda done, total: told.append((done, total)))
+    np.testing.assert_array_equal(y, x.T)
+    assert {total for _, total in told} == {2 * x.nbytes}
+    assert told[-1] == (2 * x.nbytes,) * 2
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    told.clear()
+    client.transpose(x[:10], progress=lambda *numbers: told.append(numbers))
+    assert told == []  # it travels in messages
+
+    def fail(done, total):
+        raise KeyError(done)
+    with pytest.raises(KeyError):
+        client.run(warpline.program().input(x).sum(), progress=fail)
+
+
+def test_progress_with_asyncio(server, x):
+    async def run():
+        told = []
+        async with warpline.aio.connect(server.address) as client:
+            await client.reduce(x, "sum", progress=lambda done, total: told.append((done, total)))
+        assert told[-1] == (x.nbytes, x.nbytes)
+    asyncio.run(run())

@@ -75,35 +75,27 @@ TEST_F(TransportOfNobodyTest, ShmTellsWhyThereAreNone) {
   EXPECT_THAT(transport.Allocate(0), IsOkAndHolds(nullptr));
 }
 
-TEST_F(TransportOfNobodyTest, InlineAsksNobody) {
+TEST_F(TransportOfNobodyTest, InlineSharesNothing) {
   Transport transport = Of(TransportKind::kInline);
   EXPECT_THAT(transport.Allocate(std::size_t{4} << 20), IsOkAndHolds(nullptr));
-  std::vector<char> elements(8 << 20);
-  Operand operand{.dtype = DType::kU8, .shape = {8 << 20}, .data = elements.data()};
-  Operand* const operands[] = {&operand};
-  EXPECT_TRUE(transport.SendAhead(operands).ok());
-  EXPECT_EQ(operand.data, elements.data());
 }
 
-TEST_F(TransportOfNobodyTest, TellsHowArraysTravel) {
-  Transport transport = Of(TransportKind::kInline);
-  EXPECT_EQ(transport.WayOf({.dtype = DType::kU8, .shape = {1}, .data = "x"}), "inline");
-  EXPECT_EQ(transport.WayOf({.resident = "id"}), "resident");
-  const std::optional<ArrayType> type = ArrayType{DType::kF32, {4}, 16};
-  EXPECT_EQ(Transport::WayOf(transport.Place({&type, 1})->front()), "inline");
-  EXPECT_EQ(Transport::WayOf(Of(TransportKind::kStream).Place({&type, 1})->front()), "stream");
-}
-
-TEST_F(TransportOfNobodyTest, StreamLeavesResultsToBeFetched) {
+TEST_F(TransportOfNobodyTest, TellsHowArraysHaveTravelled) {
   Transport transport = Of(TransportKind::kStream);
-  const std::optional<ArrayType> types[] = {ArrayType{DType::kF32, {4}, 16}, std::nullopt};
-  const auto places = transport.Place(types);
-  ASSERT_TRUE(places.ok()) << places.status();
-  EXPECT_TRUE((*places)[0].keep.has_value());
-  EXPECT_TRUE((*places)[1].keep.has_value());
-  Operand operand{.dtype = DType::kU8, .shape = {1}, .data = "x"};
-  Operand* const operands[] = {&operand};
-  EXPECT_TRUE(absl::IsUnavailable(transport.SendAhead(operands)));
+  const Operand array{.dtype = DType::kU8, .shape = {1}, .data = "x"};
+  const Streamed streamed{.operands = {1}, .results = {0}};
+  EXPECT_EQ(transport.WayOf(array, 0, streamed), "inline");
+  EXPECT_EQ(transport.WayOf(array, 1, streamed), "stream");
+  EXPECT_EQ(transport.WayOf({.resident = "id"}, 2, streamed), "resident");
+  EXPECT_EQ(Transport::WayOf(Destination(), 0, streamed), "stream");
+  EXPECT_EQ(Transport::WayOf(Destination(), 1, streamed), "inline");
+  EXPECT_EQ(Transport::WayOf(Destination{.keep = absl::ZeroDuration()}, 2, streamed), "resident");
+}
+
+TEST(StreamFromBytesTest, AllOrNothingUnlessTheLibraryChooses) {
+  EXPECT_EQ(StreamFromBytes(TransportKind::kStream), 1);
+  EXPECT_EQ(StreamFromBytes(TransportKind::kInline), 0);
+  EXPECT_EQ(StreamFromBytes(TransportKind::kAuto), ClientOptions().stream_from_bytes);
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ from warpline.residents import Resident, check_ttl
 
 # Called with the Execution of a request that succeeded.
 Report = Callable[[Execution], None]
+# Called with the bytes of large arrays of a call that have travelled, and with all that will.
+Progress = Callable[[int, int], None]
 # Accepted in place of an array: anything that NumPy accepts, or a resident tensor.
 Input = npt.ArrayLike | Resident
 
@@ -174,8 +176,8 @@ class Request:
     """The arguments of the library for a call. They refer to the memory of the operands and of `outs`, and keep it."""
 
     def __init__(self, call: Call, outs: Sequence[Array | None], timeout: float, request_id: str,
-                 reproducible: bool, reports: bool) -> None:
-        """reports: the result says what ran. Raises ValueError for an `out` that cannot be written."""
+                 reproducible: bool, reports: bool, progress: Progress | None = None) -> None:
+        """reports: the result says what ran. progress: is told how far large arrays are. Raises ValueError for an `out` that cannot be written."""
         self._call = call
         self._outs = outs
         # Keeps alive the memory that the structures point at.
@@ -207,6 +209,9 @@ class Request:
         options.reproducible = reproducible
         options.own_request = call.single
         options.report = reports
+        self._told = None if progress is None else core.Told(progress)
+        if self._told is not None:
+            options.progress, options.progress_data = lib.warpline_python_progress, self._told.handle
         self._kept.append(identity)
         if call.free_after:
             ids = [ffi.new("char[]", tensor.id.encode()) for tensor in call.free_after]
@@ -221,6 +226,8 @@ class Request:
         """The results: arrays, and for those that stay on the server, the warpline_tensor. `result` is a
         warpline_result, which this frees."""
         try:
+            if self._told is not None:
+                self._told.check()
             if report is not None:
                 report(execution_of(result))
             return [self._result(result, i) for i in range(len(self._outs))]

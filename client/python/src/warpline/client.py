@@ -10,7 +10,7 @@ import numpy.typing as npt
 from warpline import calls, core, direct, residents, targets
 from warpline.arrays import Array
 from warpline.arguments import Axes
-from warpline.calls import Call, Input, Report
+from warpline.calls import Call, Input, Progress, Report
 from warpline.expressions import Operators
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import Program, plan_run
@@ -44,6 +44,9 @@ class Client(Reductions):
     timeout: Seconds from the call to the result, above 0 and finite. None: the client's own.
     request_id: Marks the request in the server's log: 1 to 128 printable ASCII characters. None: a new id.
     report: Function that is called with the Execution of the request.
+    progress: Function that is called while large arrays of the call travel in ranges: with the bytes of them that have
+        travelled, and with all that will. It is called by other threads, one at a time, and the call waits for it. The
+        first number can fall when some bytes are sent again. What it raises is raised when the call has succeeded.
 
     Methods raise a subclass of Error if a call fails. Before that, they retry errors that another
     attempt may fix (`max_retries` of connect). They raise TypeError for arrays whose element type the API lacks, or
@@ -89,16 +92,18 @@ class Client(Reductions):
     @overload
     def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., out: Array | None = ...,
                   keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-                  request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+                  request_id: str | None = ..., report: Report | None = ...,
+                  progress: Progress | None = ...) -> Array: ...
 
     @overload
     def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
                   ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                  report: Report | None = ...) -> Tensor: ...
+                  report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
 
     def transpose(self, x: Input, axes: Iterable[int] | None = None, *, variant: str = "", out: Array | None = None,
                   keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-                  request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
+                  request_id: str | None = None, report: Report | None = None,
+                  progress: Progress | None = None) -> Array | Tensor:
         """Permutes the axes of an array.
 
         x: Array of any element type and rank 0 to 8.
@@ -106,28 +111,28 @@ class Client(Reductions):
             as NumPy does. None raises TypeError if x is an expression whose number of axes the client does not know.
         """
         call = direct.transpose(x, axes, variant, calls.keep_of(keep, ttl, out))
-        return self._result(call, out, timeout, request_id, report)
+        return self._result(call, out, timeout, request_id, report, progress)
 
     @overload
     def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ..., beta: float | None = ...,
              bias: Input | None = ..., activation: Activation | None = ..., trans_a: bool = ..., trans_b: bool = ...,
              precision: Precision | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ...,
              out: Array | None = ..., keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-             request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+             request_id: str | None = ..., report: Report | None = ..., progress: Progress | None = ...) -> Array: ...
 
     @overload
     def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ..., beta: float | None = ...,
              bias: Input | None = ..., activation: Activation | None = ..., trans_a: bool = ..., trans_b: bool = ...,
              precision: Precision | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ...,
              keep: Literal[True], ttl: float | None = ..., timeout: float | None = ...,
-             request_id: str | None = ..., report: Report | None = ...) -> Tensor: ...
+             request_id: str | None = ..., report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
 
     def gemm(self, a: Input, b: Input, c: Input | None = None, *, alpha: float | None = None,
              beta: float | None = None, bias: Input | None = None, activation: Activation | None = None,
              trans_a: bool = False, trans_b: bool = False, precision: Precision | None = None,
              dtype: npt.DTypeLike | None = None, variant: str = "", out: Array | None = None, keep: bool = False,
              ttl: float | None = None, timeout: float | None = None, request_id: str | None = None,
-             report: Report | None = None) -> Array | Tensor:
+             report: Report | None = None, progress: Progress | None = None) -> Array | Tensor:
         """Multiplies matrices: activation(alpha * op(a) @ op(b) + beta * c + bias), of shape [batch..., m, n]. op(x) is
         x, or x with its last two axes swapped. Views such as a.T are sent in memory order, and the server swaps their
         axes.
@@ -153,42 +158,44 @@ class Client(Reductions):
         """
         call = direct.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant,
                           calls.keep_of(keep, ttl, out))
-        return self._result(call, out, timeout, request_id, report)
+        return self._result(call, out, timeout, request_id, report, progress)
 
     @overload
     def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., out: Array | None = ...,
                keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-               request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+               request_id: str | None = ..., report: Report | None = ..., progress: Progress | None = ...) -> Array: ...
 
     @overload
     def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., keep: Literal[True],
                ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-               report: Report | None = ...) -> Tensor: ...
+               report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
 
     def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = None, out: Array | None = None,
                keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-               request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
+               request_id: str | None = None, report: Report | None = None,
+               progress: Progress | None = None) -> Array | Tensor:
         """Multiplies matrices: a @ b, of shape [batch..., m, n]. `gemm` has the details and more options."""
         call = direct.gemm(a, b, None, None, None, None, None, False, False, None, dtype, "",
                            calls.keep_of(keep, ttl, out))
-        return self._result(call, out, timeout, request_id, report)
+        return self._result(call, out, timeout, request_id, report, progress)
 
     @overload
     def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
                dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., out: Array | None = ...,
                keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-               request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+               request_id: str | None = ..., report: Report | None = ..., progress: Progress | None = ...) -> Array: ...
 
     @overload
     def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
                dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., keep: Literal[True],
                ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-               report: Report | None = ...) -> Tensor: ...
+               report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
 
     def reduce(self, x: Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
                keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-               request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
+               request_id: str | None = None, report: Report | None = None,
+               progress: Progress | None = None) -> Array | Tensor:
         """Reduces an array over some of its axes. Results equal NumPy's, except for the differences listed in
         docs/operations.md#results-and-numpy.
 
@@ -201,11 +208,12 @@ class Client(Reductions):
         ddof: NumPy's ddof, for var and std. It must be 0 for all other reductions.
         """
         call = direct.reduce(x, op, axis, keepdims, dtype, ddof, variant, calls.keep_of(keep, ttl, out))
-        return self._result(call, out, timeout, request_id, report)
+        return self._result(call, out, timeout, request_id, report, progress)
 
     def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
             keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
-            request_id: str | None = None, report: Report | None = None, free_after: Sequence[Tensor] = (),
+            request_id: str | None = None, report: Report | None = None, progress: Progress | None = None,
+            free_after: Sequence[Tensor] = (),
             **inputs: Input) -> Any:
         """Computes expressions, or the outputs of a program, in one request. Returns one result for one expression, and
         a tuple for several. Only the necessary steps are sent, at most 256, and each of their inputs once. Intermediate
@@ -221,7 +229,7 @@ class Client(Reductions):
             or unknown.
         """
         plan = plan_run(expressions, inputs, keep, ttl, out, free_after)
-        return plan.results(self._results(plan.call, plan.outs, timeout, request_id, report))
+        return plan.results(self._results(plan.call, plan.outs, timeout, request_id, report, progress))
 
     def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
             channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
@@ -287,15 +295,15 @@ class Client(Reductions):
         return _connect, (self._arguments,)
 
     def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
-                report: Report | None) -> Any:
-        return self._results(call, [out], timeout, request_id, report)[0]
+                report: Report | None, progress: Progress | None) -> Any:
+        return self._results(call, [out], timeout, request_id, report, progress)[0]
 
     def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
-                 report: Report | None) -> list[Array | Tensor]:
+                 report: Report | None, progress: Progress | None) -> list[Array | Tensor]:
         connection = self._connection
         timeout = connection.timeout if timeout is None else targets.check_timeout(timeout)
         request_id = targets.check_request_id(request_id)
-        request = calls.Request(call, outs, timeout, request_id, self._reproducible, report is not None)
+        request = calls.Request(call, outs, timeout, request_id, self._reproducible, report is not None, progress)
         brief = report is None and call.keep is calls.INLINE and outs[0] is None
         result = connection.run(request.arguments, brief, request_id)
         if isinstance(result, np.ndarray):

@@ -49,6 +49,33 @@ def warpline_python_poll(data: Any) -> int:
     return bool(data) and bool(ffi.from_handle(data).is_set())
 
 
+class Told:
+    """A function that is told how far a call is, and the first exception that it has raised."""
+
+    def __init__(self, function: Callable[[int, int], None]) -> None:
+        self.function = function
+        self.raised: BaseException | None = None
+        self.handle = ffi.new_handle(self)
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.raised is not None:
+            return
+        try:
+            self.function(done, total)
+        except BaseException as error:  # there is nobody here to catch it
+            self.raised = error
+
+    def check(self) -> None:
+        """Raises what the function has raised."""
+        if self.raised is not None:
+            raise self.raised
+
+
+@ffi.def_extern()  # type: ignore[misc]
+def warpline_python_progress(data: Any, done: int, total: int) -> None:
+    ffi.from_handle(data)(done, total)
+
+
 def _hear_signals() -> None:
     """Makes calls of the main thread end when a signal handler raises."""
     if threading.current_thread() is _main_thread:

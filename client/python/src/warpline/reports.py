@@ -81,6 +81,7 @@ class Limits:
     max_chunk_bytes: int  # maximum size of one message of put and numpy
     max_ttl_seconds: float  # longest lease of a resident tensor
     max_region_bytes: int  # maximum shared memory of this client; 0: the server shares none
+    max_upload_bytes: int  # maximum size of the large arrays of one call that travel in ranges; 0: the server takes none
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from warpline.aio.tensors import Tensor
 from warpline.aio.threads import calling, copying, unless_small
 from warpline.arrays import Array, Operand
 from warpline.arguments import Axes
-from warpline.calls import Call, Input, Report
+from warpline.calls import Call, Input, Progress, Report
 from warpline.expressions import Operators
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import Program, plan_run
@@ -60,20 +60,20 @@ class Client(Reductions):
     async def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ...,
                         out: Array | None = ..., keep: Literal[False] = ..., ttl: None = ...,
                         timeout: float | None = ..., request_id: str | None = ...,
-                        report: Report | None = ...) -> Array: ...
+                        report: Report | None = ..., progress: Progress | None = ...) -> Array: ...
 
     @overload
     async def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
                         ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                        report: Report | None = ...) -> Tensor: ...
+                        report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
 
     async def transpose(self, x: Input, axes: Iterable[int] | None = None, *, variant: str = "",
                         out: Array | None = None, keep: bool = False, ttl: float | None = None,
                         timeout: float | None = None, request_id: str | None = None,
-                        report: Report | None = None) -> Array | Tensor:
+                        report: Report | None = None, progress: Progress | None = None) -> Array | Tensor:
         """See warpline.Client.transpose."""
         call = await copying([x], direct.transpose, x, axes, variant, calls.keep_of(keep, ttl, out))
-        return await self._result(call, out, timeout, request_id, report)
+        return await self._result(call, out, timeout, request_id, report, progress)
 
     @overload
     async def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ...,
@@ -81,7 +81,8 @@ class Client(Reductions):
                    trans_a: bool = ..., trans_b: bool = ..., precision: Precision | None = ...,
                    dtype: npt.DTypeLike | None = ..., variant: str = ..., out: Array | None = ...,
                    keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-                   request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+                   request_id: str | None = ..., report: Report | None = ...,
+                   progress: Progress | None = ...) -> Array: ...
 
     @overload
     async def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ...,
@@ -89,65 +90,71 @@ class Client(Reductions):
                    trans_a: bool = ..., trans_b: bool = ..., precision: Precision | None = ...,
                    dtype: npt.DTypeLike | None = ..., variant: str = ..., keep: Literal[True],
                    ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                   report: Report | None = ...) -> Tensor: ...
+                   report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
 
     async def gemm(self, a: Input, b: Input, c: Input | None = None, *, alpha: float | None = None,
                    beta: float | None = None, bias: Input | None = None, activation: Activation | None = None,
                    trans_a: bool = False, trans_b: bool = False, precision: Precision | None = None,
                    dtype: npt.DTypeLike | None = None, variant: str = "", out: Array | None = None,
                    keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-                   request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
+                   request_id: str | None = None, report: Report | None = None,
+                   progress: Progress | None = None) -> Array | Tensor:
         """See warpline.Client.gemm."""
         call = await copying([a, b, c, bias], direct.gemm, a, b, c, alpha, beta, bias, activation, trans_a, trans_b,
                              precision, dtype, variant, calls.keep_of(keep, ttl, out))
-        return await self._result(call, out, timeout, request_id, report)
+        return await self._result(call, out, timeout, request_id, report, progress)
 
     @overload
     async def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., out: Array | None = ...,
                      keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-                     request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+                     request_id: str | None = ..., report: Report | None = ...,
+                     progress: Progress | None = ...) -> Array: ...
 
     @overload
     async def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., keep: Literal[True],
                      ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                     report: Report | None = ...) -> Tensor: ...
+                     report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
 
     async def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = None, out: Array | None = None,
                      keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-                     request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
+                     request_id: str | None = None, report: Report | None = None,
+                     progress: Progress | None = None) -> Array | Tensor:
         """See warpline.Client.matmul."""
         call = await copying([a, b], direct.gemm, a, b, None, None, None, None, None, False, False, None, dtype, "",
                              calls.keep_of(keep, ttl, out))
-        return await self._result(call, out, timeout, request_id, report)
+        return await self._result(call, out, timeout, request_id, report, progress)
 
     @overload
     async def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
                      dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., out: Array | None = ...,
                      keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-                     request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+                     request_id: str | None = ..., report: Report | None = ...,
+                     progress: Progress | None = ...) -> Array: ...
 
     @overload
     async def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
                      dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., keep: Literal[True],
                      ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                     report: Report | None = ...) -> Tensor: ...
+                     report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
 
     async def reduce(self, x: Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                      dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
                      keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-                     request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
+                     request_id: str | None = None, report: Report | None = None,
+                     progress: Progress | None = None) -> Array | Tensor:
         """See warpline.Client.reduce."""
         call = await copying([x], direct.reduce, x, op, axis, keepdims, dtype, ddof, variant,
                              calls.keep_of(keep, ttl, out))
-        return await self._result(call, out, timeout, request_id, report)
+        return await self._result(call, out, timeout, request_id, report, progress)
 
     async def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
                   keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
-                  request_id: str | None = None, report: Report | None = None, free_after: Sequence[Tensor] = (),
+                  request_id: str | None = None, report: Report | None = None, progress: Progress | None = None,
+                  free_after: Sequence[Tensor] = (),
                   **inputs: Input) -> Any:
         """See warpline.Client.run."""
         plan = plan_run(expressions, inputs, keep, ttl, out, free_after)
-        results = await self._results(plan.call, plan.outs, timeout, request_id, report)
+        results = await self._results(plan.call, plan.outs, timeout, request_id, report, progress)
         return await unless_small(plan.copied_bytes, lambda: plan.results(results))
 
     async def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
@@ -187,11 +194,11 @@ class Client(Reductions):
             await anext(self._end)
 
     async def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
-                      report: Report | None) -> Any:
-        return (await self._results(call, [out], timeout, request_id, report))[0]
+                      report: Report | None, progress: Progress | None) -> Any:
+        return (await self._results(call, [out], timeout, request_id, report, progress))[0]
 
     async def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
-                       report: Report | None) -> list[Array | Tensor]:
+                       report: Report | None, progress: Progress | None) -> list[Array | Tensor]:
         connection = self._connection
         seconds = connection.timeout if timeout is None else targets.check_timeout(timeout)
         id = targets.check_request_id(request_id)
@@ -201,7 +208,7 @@ class Client(Reductions):
             self._calls = Calls(connection)
         nbytes = sum(operand.array.nbytes for _, operand in call.inputs if isinstance(operand, Operand))
         request = await unless_small(nbytes, lambda: calls.Request(call, outs, seconds, id, self._reproducible,
-                                                                      report is not None))
+                                                                      report is not None, progress))
         if connection.shares and nbytes <= SHARED_BYTES:
             nbytes = max(nbytes, calls.result_bytes(call))
         result = await self._calls.run(request, id, nbytes)

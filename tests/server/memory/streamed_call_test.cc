@@ -1,0 +1,131 @@
+#include "server/memory/streamed_call.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "server/base/errors.h"
+#include "tests/testing/status_matchers.h"
+
+namespace warpline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::warpline::testing::IsOk;
+using ::warpline::testing::StatusIs;
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+class StreamedCallTest : public ::testing::Test {
+ protected:
+  static absl::StatusOr<Buffer> Allocate(int device, std::size_t bytes) {
+    std::shared_ptr<void> memory(std::malloc(bytes + 1), std::free);
+    return Buffer({static_cast<std::byte*>(memory.get()), bytes}, {Place::Kind::kHost, device}, memory);
+  }
+  absl::StatusOr<StreamedCalls::Opened> Open(const std::vector<std::size_t>& bytes,
+                                             const Caller& caller = Caller()) {
+    return calls_.Open(caller, std::nullopt, bytes);
+  }
+  void ExpectNothingHeld() {
+    EXPECT_EQ(metrics_.UploadBytes(0).Value(), 0);
+    EXPECT_EQ(transfers_.used(), 0);
+    EXPECT_EQ(calls_.count(), 0);
+    EXPECT_TRUE(admission_.AwaitIdle(MonotonicClock::now()));
+  }
+
+  Metrics metrics_;
+  FairBudget transfers_{{.total = 256 * kMiB, .what = "bytes for transfers"}};
+  Admission admission_{{.max_jobs = 100, .max_bytes = std::int64_t{1} << 30}, metrics_};
+  StreamedCalls calls_{
+      {.device_bytes = {64 * kMiB}, .chunk_bytes = kMiB}, &Allocate, transfers_, admission_, metrics_};
+};
+
+TEST_F(StreamedCallTest, AllOfACallIsChargedAtOnceAndGoesWithItsMemory) {
+  {
+    auto opened = Open({10 * kMiB, 1, 0});
+    ASSERT_THAT(opened, IsOk());
+    EXPECT_THAT(opened->memory, SizeIs(3));
+    EXPECT_EQ(opened->memory[1].bytes().size(), 1);
+    EXPECT_EQ(metrics_.UploadBytes(0).Value(), 10 * kMiB + 256);
+    EXPECT_EQ(calls_.count(), 1);
+    opened->call.reset();
+    EXPECT_EQ(transfers_.used(), 0) << "nobody will transfer anything";
+    EXPECT_EQ(metrics_.UploadBytes(0).Value(), 10 * kMiB + 256) << "a job may still use the memory";
+  }
+  ExpectNothingHeld();
+}
+
+TEST_F(StreamedCallTest, HasWindowsBySizeButNoMoreThanAnEighthOfTheBudget) {
+  EXPECT_EQ(Open({1})->call->windows(), 1);
+  EXPECT_EQ(Open({8 * kMiB})->call->windows(), 4);
+  EXPECT_EQ(Open({60 * kMiB})->call->windows(), StreamedCall::kMaxWindows);
+  FairBudget few({.total = 32 * kMiB, .what = "bytes"});
+  StreamedCalls calls({.device_bytes = {64 * kMiB}, .chunk_bytes = kMiB}, &Allocate, few, admission_,
+                      metrics_);
+  const std::vector<std::size_t> bytes = {60 * kMiB};
+  EXPECT_EQ(calls.Open(Caller(), std::nullopt, bytes)->call->windows(), 2);
+}
+
+TEST_F(StreamedCallTest, GivesOutEachWindowOnce) {
+  const auto opened = Open({5 * kMiB});
+  ASSERT_EQ(opened->call->windows(), 2);
+  EXPECT_THAT(opened->call->TakeWindow(), IsOk());
+  EXPECT_THAT(opened->call->TakeWindow(), IsOk());
+  const absl::Status third = opened->call->TakeWindow();
+  EXPECT_THAT(third, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("2 transfers")));
+  EXPECT_TRUE(RetryAfterOf(third).has_value());
+  opened->call->ReturnWindow();
+  EXPECT_THAT(opened->call->TakeWindow(), IsOk());
+}
+
+TEST_F(StreamedCallTest, WhatDoesNotFitIsRefusedForNowOrForEver) {
+  const absl::Status never = Open({40 * kMiB, 40 * kMiB}).status();
+  EXPECT_THAT(never, StatusIs(absl::StatusCode::kResourceExhausted,
+                              AllOf(HasSubstr("67108864"), HasSubstr("--upload-bytes"))));
+  EXPECT_FALSE(RetryAfterOf(never).has_value());
+  EXPECT_THAT(Open({SIZE_MAX, SIZE_MAX, 1}).status(), StatusIs(absl::StatusCode::kResourceExhausted));
+  const auto all = Open({64 * kMiB});
+  ASSERT_THAT(all, IsOk()) << "one call alone may take everything";
+  EXPECT_TRUE(RetryAfterOf(Open({1}).status()).has_value());
+}
+
+TEST_F(StreamedCallTest, CallsAreNotOpenedWhileTheServerDrains) {
+  calls_.Drain();
+  EXPECT_THAT(Open({1}).status(), StatusIs(absl::StatusCode::kUnavailable));
+  ExpectNothingHeld();
+}
+
+TEST_F(StreamedCallTest, TellsOfEachMebibyteAndOfTheEndOnce) {
+  const auto opened = Open({8 * kMiB});
+  StreamedCall& call = *opened->call;
+  int progress = 0, complete = 0;
+  call.OnArrived(5 * kMiB, false);  // nobody waits yet
+  call.Await(2, {.progress = [&] { ++progress; }, .complete = [&] { ++complete; }});
+  call.OnArrived(kMiB / 2, false);
+  EXPECT_EQ(progress, 0) << "a trickle is none";
+  call.OnArrived(kMiB / 2, false);
+  EXPECT_EQ(progress, 1);
+  call.OnArrived(0, true);
+  EXPECT_EQ(progress, 2) << "an upload that is complete counts, however small";
+  EXPECT_EQ(complete, 0);
+  call.OnArrived(0, true);
+  EXPECT_EQ(complete, 1);
+  call.OnArrived(9 * kMiB, true);
+  EXPECT_EQ(progress, 3);
+  EXPECT_EQ(complete, 1);
+}
+
+TEST_F(StreamedCallTest, TellsNothingToThoseWhoStoppedWaiting) {
+  const auto opened = Open({8 * kMiB});
+  opened->call->Await(1, {.progress = [] { FAIL(); }, .complete = [] { FAIL(); }});
+  opened->call->StopWaiting();
+  opened->call->OnArrived(8 * kMiB, true);
+}
+
+}  // namespace
+}  // namespace warpline
