@@ -155,7 +155,7 @@ std::int64_t ServerOptions::CpuResidentBytes(std::int64_t available) const {
 
 std::int64_t ServerOptions::CpuUploadBytes(std::int64_t available) const {
   const std::int64_t others = PinnedBytes(false) + DeviceBytes(false);
-  return upload_bytes.value_or((available - std::min(available, others)) / 4);
+  return upload_bytes.value_or((available - std::min(available, others)) / 8);
 }
 
 std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda, std::int64_t available) const {

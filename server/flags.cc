@@ -124,7 +124,7 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "share "
       "it fairly. auto (default): a quarter of what is free on the device after everything else has its "
       "memory; "
-      "on cpu, a quarter of what is left of the machine or cgroup. A multiple of 32M on cuda.");
+      "on cpu, an eighth of what is left of the machine or cgroup. A multiple of 32M on cuda.");
   add("max-ttl", "DURATION", Time(o.max_ttl, absl::Minutes(10), absl::Hours(8760)),
       "The longest lease of a resident tensor; each use renews it; 10m to 8760h. Default 24h.");
   add("region-bytes", "BYTES", BytesOrAuto(o.region_bytes, 0),

@@ -35,8 +35,8 @@ struct ServerOptions {
   // memory.
   std::optional<std::int64_t> resident_bytes;
   absl::Duration max_ttl = absl::Hours(24);  // of resident tensors
-  // The memory of uploads and streamed results on each device; nothing: half as much as resident tensors have
-  // by default.
+  // The memory of uploads and streamed results on each device; nothing: a quarter of what is left when
+  // everything else has its memory, and on the cpu backend an eighth.
   std::optional<std::int64_t> upload_bytes;
   // Path of a region socket beside those of the unix sockets in `listen`; empty: none.
   std::string regions;
@@ -122,7 +122,7 @@ struct ServerOptions {
   // Returns the memory of resident tensors on the cpu backend. The default depends on the memory that is
   // available at start: half of what staging memory and scratch memory leave of it.
   std::int64_t CpuResidentBytes(std::int64_t available) const;
-  // Returns the same for uploads: a quarter.
+  // Returns the same for uploads: an eighth.
   std::int64_t CpuUploadBytes(std::int64_t available) const;
   // Returns the most host memory that gRPC's buffers, staging memory, admitted requests and shared regions
   // take together. On the cpu backend scratch memory and resident tensors count too. Unit: bytes.

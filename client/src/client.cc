@@ -64,10 +64,11 @@ struct LargeArrays {
   std::vector<std::size_t> operands, results;
   std::size_t operand_bytes = 0, result_bytes = 0;  // with the small ones
   std::size_t streamed_bytes = 0;                   // without them
+  std::size_t inline_limit = kMaxMessageBytes;      // of either in a message
 
   bool any() const { return !operands.empty() || !results.empty(); }
   // True if they could travel in messages all the same.
-  bool may_be_inline() const { return operand_bytes <= kMaxMessageBytes && result_bytes <= kMaxMessageBytes; }
+  bool may_be_inline() const { return operand_bytes <= inline_limit && result_bytes <= inline_limit; }
 };
 
 // True if a call names tensors of the caller.
@@ -193,6 +194,10 @@ class Client::Impl {
   template <typename Args, typename Outcome>
   void Repeat(const std::string& method, const Args& args, absl::Duration timeout, const CallOptions& options,
               std::function<void(absl::StatusOr<Outcome>)> done);
+  // Streams a call that nobody waits for.
+  template <typename Args, typename Outcome>
+  void StreamOnThread(const Args& args, LargeArrays large, absl::Time deadline, const CallOptions& options,
+                      std::function<void(absl::StatusOr<Outcome>)> done);
   RegionPool* pool() { return pool_ ? &*pool_ : nullptr; }
 
   // A call that names tensors, or makes one, must meet the server that the client's other calls meet.
@@ -462,7 +467,12 @@ absl::StatusOr<Outcome> Client::Impl::ComputeSomehow(const Args& args, absl::Dur
   if (!limit.ok()) return outcome;
   large = LargeOf(args, types, options, *limit + 1);
   if (!large.any()) return outcome;
-  return ComputeStreamed<Outcome>(args, large, deadline, options);
+  large.inline_limit = *limit;
+  absl::StatusOr<Outcome> streamed = ComputeStreamed<Outcome>(args, large, deadline, options);
+  // A server that takes no large arrays either: the first error is about what the caller has asked for.
+  const absl::Status& status = streamed.status();
+  if (absl::IsResourceExhausted(status) && !DetailsOf(status).retry_delay.has_value()) return outcome;
+  return streamed;
 }
 
 absl::StatusOr<std::size_t> Client::Impl::InlineLimit(absl::Time deadline) {
@@ -628,29 +638,43 @@ void Client::Impl::Repeat(const std::string& method, const Args& args, absl::Dur
   absl::StatusOr<ResultTypes> types = ResultTypesOf(args);
   if (!types.ok()) return done(types.status());
   BindIfTensors(args, *types, options);
-  if (LargeArrays large = LargeOf(args, *types, options, stream_from_bytes_); large.any() && !pool_) {
-    const absl::Time deadline = absl::Now() + timeout;
-    const auto give_up = streams_.Run([this, counted = std::make_shared<CallsInFlight::Counted>(calls_), args,
-                                       large = std::move(large), deadline, options,
-                                       done = std::move(done)](const absl::Status& status) {
-      if (!status.ok()) return done(status);
-      SetInterrupt([&] { return options.stop.stop_requested(); });
-      BeginInterruptible();
-      absl::StatusOr<Outcome> outcome = Interrupted()
-                                            ? absl::CancelledError("the call was stopped")
-                                            : ComputeStreamed<Outcome>(args, large, deadline, options);
-      SetInterrupt(nullptr);
-      done(std::move(outcome));
-    });
-    connection_.Later(deadline - absl::Now(), options.stop, [give_up](bool open) {
-      give_up(open ? absl::DeadlineExceededError("the deadline passed while other large calls were under way")
-                   : absl::CancelledError("the call was stopped"));
-    });
-    return;
+  const absl::Time deadline = absl::Now() + timeout;
+  LargeArrays large = LargeOf(args, *types, options, stream_from_bytes_);
+  if (large.any() && !pool_) {
+    return StreamOnThread<Args, Outcome>(args, std::move(large), deadline, options, std::move(done));
   }
-  std::make_shared<Repeated<Args, Outcome>>(*this, method, args, *std::move(types), options,
-                                            absl::Now() + timeout, std::move(done))
+  if (large.any()) {
+    done = [this, args, large = std::move(large), deadline, options,
+            done = std::move(done)](absl::StatusOr<Outcome> outcome) {
+      if (!IsTooLarge(outcome.status())) return done(std::move(outcome));
+      StreamOnThread<Args, Outcome>(args, large, deadline, options, done);
+    };
+  }
+  std::make_shared<Repeated<Args, Outcome>>(*this, method, args, *std::move(types), options, deadline,
+                                            std::move(done))
       ->Start();
+}
+
+template <typename Args, typename Outcome>
+void Client::Impl::StreamOnThread(const Args& args, LargeArrays large, absl::Time deadline,
+                                  const CallOptions& options,
+                                  std::function<void(absl::StatusOr<Outcome>)> done) {
+  const auto give_up = streams_.Run([this, counted = std::make_shared<CallsInFlight::Counted>(calls_), args,
+                                     large = std::move(large), deadline, options,
+                                     done = std::move(done)](const absl::Status& status) {
+    if (!status.ok()) return done(status);
+    SetInterrupt([&] { return options.stop.stop_requested(); });
+    BeginInterruptible();
+    absl::StatusOr<Outcome> outcome = Interrupted()
+                                          ? absl::CancelledError("the call was stopped")
+                                          : ComputeStreamed<Outcome>(args, large, deadline, options);
+    SetInterrupt(nullptr);
+    done(std::move(outcome));
+  });
+  connection_.Later(deadline - absl::Now(), options.stop, [give_up](bool open) {
+    give_up(open ? absl::DeadlineExceededError("the deadline passed while other large calls were under way")
+                 : absl::CancelledError("the call was stopped"));
+  });
 }
 
 void Client::Impl::ComputeAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,

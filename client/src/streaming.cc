@@ -71,12 +71,11 @@ absl::Status Streaming::Send(const std::string& uploads) {
 absl::Status Streaming::Fetch(const Destination& wanted, Array& array, std::optional<Tensor>& tensor) {
   if (!tensor.has_value()) return absl::InternalError("the server's response lacks a tensor");
   ASSIGN_OR_RETURN(const int channels, ChannelsOf(tensor->bytes()));
-  const GetOptions options{.destination = wanted,
-                           .channels = channels,
-                           .request_id = options_.request_id,
-                           .progress = ProgressOf()};
-  ASSIGN_OR_RETURN(array, tensors_.Get(tensor->info(), left(), options));
-  moved_ += tensor->bytes();
+  const std::size_t bytes = tensor->bytes();
+  ASSIGN_OR_RETURN(array, Array::For(tensor->dtype(), tensor->shape(), bytes, wanted));
+  Transfer transfer(connection_, options_.deadline, options_.request_id, ProgressOf());
+  RETURN_IF_ERROR(transfer.GetResult(tensor->id(), {static_cast<std::byte*>(array.data()), bytes}, channels));
+  moved_ += bytes;
   // If this fails, the lease ends.
   static_cast<void>(tensors_.Drop(tensor->Release(), left()));
   tensor.reset();

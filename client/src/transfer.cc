@@ -86,6 +86,7 @@ absl::Status Transfer::Put(const std::string& id, const ConstArray& array, std::
 
 absl::Status Transfer::PutUpload(const std::string& id, const ConstArray& array, std::size_t bytes,
                                  int channels) {
+  of_call_ = true;
   const std::vector<ElementRange> ranges = RangesOf(bytes, channels);
   return MoveAll({ranges.begin(), ranges.end()}, channels, [&](RawChannel& channel, ElementRange range) {
     return PutRange(channel, id, array, range);
@@ -147,7 +148,7 @@ void Transfer::MoveSome(std::size_t channel, const Move& move) {
 
 bool Transfer::LeaveToOthers(ElementRange range) {
   const std::lock_guard lock(mutex_);
-  if (moving_ == 1 || !failure_.ok()) return false;
+  if (!of_call_ || moving_ == 1 || !failure_.ok()) return false;
   --moving_;
   has_left_ = true;
   ranges_.push_back(range);

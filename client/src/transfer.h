@@ -49,11 +49,17 @@ class Transfer {
 
   // The elements of the array, without the padding of its rows, become those of the tensor.
   absl::Status Put(const std::string& id, const ConstArray& array, std::size_t bytes, int channels);
-  // The same for an upload of a call. The server says by that call's end whether it has all bytes, so a range
-  // that may have arrived counts as if it had.
+  // The same for an upload of a call, in which a range of a channel that is lost goes over another one. The
+  // server says by the call's end whether it has all bytes, so a range that may have arrived counts as if it
+  // had.
   absl::Status PutUpload(const std::string& id, const ConstArray& array, std::size_t bytes, int channels);
   // The tensor's elements are written to `to`, which has their size.
   absl::Status Get(const std::string& id, std::span<std::byte> to, int channels);
+  // The same for a result of a call, as PutUpload.
+  absl::Status GetResult(const std::string& id, std::span<std::byte> to, int channels) {
+    of_call_ = true;
+    return Get(id, to, channels);
+  }
 
  private:
   using Move = std::function<absl::Status(RawChannel&, ElementRange)>;
@@ -91,6 +97,7 @@ class Transfer {
   std::deque<ElementRange> ranges_;
   bool has_several_ = false;     // channels
   std::size_t moving_ = 0;       // threads
+  bool of_call_ = false;         // ranges may go over other channels
   bool has_left_ = false;        // some range to others
   std::set<StreamCall*> calls_;  // in flight
 

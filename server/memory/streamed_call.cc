@@ -115,7 +115,8 @@ absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const C
                                                    1, StreamedCall::kMaxWindows);
   std::size_t windows = std::clamp<std::size_t>(bytes / window, 1, most);
   for (;; windows /= 2) {
-    const auto held = static_cast<std::int64_t>(windows * window);
+    // One window is never refused because the budget is smaller than that.
+    const std::int64_t held = std::min(static_cast<std::int64_t>(windows * window), transfers_.total());
     absl::StatusOr<FairBudget::Part> part = transfers_.Take(caller.claimant, held);
     absl::StatusOr<Ticket> ticket = part.ok() ? admission_.Admit(held, caller) : part.status();
     if (ticket.ok()) {

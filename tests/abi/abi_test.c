@@ -417,7 +417,7 @@ static void clients_come_and_go(const char* address) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   EXPECT(sizeof(DLTensor) == 48 && sizeof(DLDataType) == 4);
-  EXPECT(sizeof(warpline_client_options) == 96 && sizeof(warpline_call_options) == 56);
+  EXPECT(sizeof(warpline_client_options) == 96 && sizeof(warpline_call_options) == 72);
   EXPECT(sizeof(warpline_transfer_options) == 40 && sizeof(warpline_input) == 32);
   EXPECT(sizeof(warpline_destination) == 32 && sizeof(warpline_stage_seconds) == 40);
   warpline_client* client = connect_to(argv[1]);

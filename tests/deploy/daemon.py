@@ -18,7 +18,7 @@ POOLS_OF_GRPC = ("default-executo", "resolver-execut", "event_engine", "timer_ma
 # What is zero when nothing is in progress and no client has anything on the server.
 OF_WORK = ["warpline_requests_in_flight", "warpline_queue_depth", "warpline_lane_busy",
            'warpline_admission_bytes{state="used"}', 'warpline_pinned_bytes{state="used"}', "warpline_resident_bytes",
-           "warpline_resident_tensors", "warpline_regions", "warpline_region_bytes", "warpline_owner_jobs",
+           "warpline_resident_tensors", "warpline_upload_bytes", "warpline_regions", "warpline_region_bytes", "warpline_owner_jobs",
            "warpline_owner_admission_bytes", "warpline_owner_resident_bytes", "warpline_owner_region_bytes"]
 
 

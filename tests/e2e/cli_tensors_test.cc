@@ -320,18 +320,19 @@ class CliNoUploadsTest : public CliTensorsTest {
   CliNoUploadsTest() : CliTensorsTest({"--upload-bytes=0", "--max-inline-bytes=2M"}) {}
 };
 
-TEST_F(CliNoUploadsTest, SaysThatTheServerTakesNone) {
+TEST_F(CliNoUploadsTest, ErrorsAreThoseOfMessages) {
   Put("large.npy", ToNpy(Zeros<float>({1 << 20})));
   const Finished operand = Run("warpline transpose large.npy --perm 0 -o y.npy");
   EXPECT_EQ(operand.code, 1);
-  EXPECT_THAT(operand.err, AllOf(StartsWith("warpline: RESOURCE_EXHAUSTED: "), HasSubstr("--upload-bytes")));
+  EXPECT_THAT(operand.err,
+              AllOf(StartsWith("warpline: RESOURCE_EXHAUSTED: "), HasSubstr("--max-inline-bytes")));
   Put("v.npy", ToNpy(Zeros<float>({1, 1000})));
   const Finished result = Run("warpline gemm v.npy v.npy --trans-a -o y.npy");
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, HasSubstr("--upload-bytes"));
-  const Finished sent = Run("warpline gemm v.npy v.npy --trans-a -o y.npy --transport inline");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("takes 4000000 bytes; the limit is 2097152"), HasSubstr("-o @")));
+  const Finished sent = Run("warpline gemm v.npy v.npy --trans-a -o y.npy --transport stream");
   EXPECT_EQ(sent.code, 1);
-  EXPECT_THAT(sent.err, AllOf(HasSubstr("takes 4000000 bytes; the limit is 2097152"), HasSubstr("-o @")));
+  EXPECT_THAT(sent.err, HasSubstr("its --upload-bytes is 0 there")) << "which was asked for";
 }
 
 }  // namespace

@@ -254,12 +254,23 @@ std::string KernelCheck::Run(const Request& request, const Plan& plan) {
   }
   if (!IsCheap(plan)) return "";
   ++counts_.run;
+  std::vector<Buffer> uploads(plan.num_uploads);
   for (Binding& binding : bindings) {
     if (binding.staged.area != Area::kResident) continue;
-    const bool is_input = binding.tensor < plan.program.num_inputs;
     const auto tensor = static_cast<std::size_t>(binding.tensor);
-    binding.memory = is_input ? request.referred[plan.inputs[tensor].reference]
-                              : ExactMemory(plan.program.tensors[tensor].bytes);
+    const std::size_t bytes = plan.program.tensors[tensor].bytes;
+    if (binding.tensor >= plan.program.num_inputs) {
+      binding.memory = ExactMemory(bytes);
+    } else if (plan.inputs[tensor].upload == PlannedInput::kNone) {
+      binding.memory = request.referred[plan.inputs[tensor].reference];
+    } else {
+      Buffer& upload = uploads.at(plan.inputs[tensor].upload);
+      if (upload.bytes().empty()) {
+        upload = ExactMemory(bytes);
+        std::fill(upload.bytes().begin(), upload.bytes().end(), std::byte{1});
+      }
+      binding.memory = upload;
+    }
     if (binding.memory.bytes().size() != plan.program.tensors[tensor].bytes)
       return "a tensor of another size";
   }

@@ -217,7 +217,7 @@ void MessageMutator::Change(Message& root) {
 void MessageMutator::FitElements(Message& message) {
   for (Message* within : AllWithin(message)) {
     auto* const tensor = dynamic_cast<v1::Tensor*>(within);
-    if (tensor == nullptr || tensor->has_region() || tensor->has_resident()) continue;
+    if (tensor == nullptr || tensor->has_region() || tensor->has_resident() || tensor->has_upload()) continue;
     const absl::StatusOr<DType> dtype = CheckDataType("", tensor->data_type());
     const absl::StatusOr<Shape> shape = CheckShape("", tensor->shape());
     if (!dtype.ok() || !shape.ok() || tensor->row_stride() < 0) continue;

@@ -222,8 +222,9 @@ std::string FindFlaw(const Plan& plan, const MessageCounts& counts) {
     if (!IsIndex(input.payload, PlannedInput::kNone, counts.payloads)) return "a payload that is not there";
     if (!IsIndex(input.reference, PlannedInput::kNone, counts.references))
       return "a tensor that is not named";
+    if (!IsIndex(input.upload, PlannedInput::kNone, plan.num_uploads)) return "an upload that is not there";
     const int sources = (input.payload != PlannedInput::kNone) + (input.reference != PlannedInput::kNone) +
-                        input.slice.has_value();
+                        (input.upload != PlannedInput::kNone) + input.slice.has_value();
     if (sources > 1 || (sources == 0 && program.tensors[i].bytes > 0)) return "an input without one source";
     if (!input.slice.has_value()) continue;
     if (std::string flaw = FlawOfSlice(*input.slice, counts); !flaw.empty()) return flaw;

@@ -208,7 +208,7 @@ class Requests {
     return axes;
   }
 
-  // Inline, or now and then in a region, or resident if there is such a tensor.
+  // Inline, or now and then in a region, an upload, or resident if there is such a tensor.
   void Fill(v1::Tensor& tensor, v1::DataType type, const Dims& dims, bool may_be_padded) {
     tensor.set_data_type(type);
     Shape shape;
@@ -230,6 +230,10 @@ class Requests {
       tensor.mutable_region()->set_offset(static_cast<std::int64_t>(16 * random_.Below(32)));
       return;
     }
+    if (tensor.row_stride() == 0 && random_.OneIn(8)) {
+      tensor.mutable_upload()->set_number(uploads_++);
+      return;
+    }
     const auto dtype = CheckDataType("", type);
     const auto bytes = StorageBytes("", *dtype, shape, tensor.row_stride());
     std::string elements(*bytes, '\0');
@@ -245,7 +249,9 @@ class Requests {
     if (random_.OneIn(2)) return;
     v1::Sink& sink = *options.add_sinks();
     sink.set_output(output);
-    if (random_.OneIn(2)) {
+    if (random_.OneIn(4)) {
+      sink.mutable_stream();
+    } else if (random_.OneIn(2)) {
       sink.mutable_resident()->set_ttl_seconds(random_.OneIn(2) ? 0 : 60);
     } else {
       sink.mutable_region()->set_id("r2");
@@ -255,6 +261,7 @@ class Requests {
   }
 
   MessageMutator& random_;
+  int uploads_ = 0;
 };
 
 template <typename T>

@@ -73,9 +73,9 @@ struct ClientOptions {
   // Operands, or results, that have so many bytes together travel in ranges over several connections: the
   // largest of them, until the others have fewer. They need not fit into a message. So do smaller ones, if a
   // call that waits finds that the server takes less in a message. 0: all travel in messages. Where the
-  // client has a pool of shared memory, calls that wait try that first, and others do not stream. Results of
-  // a call with `free_after` come in the message. A call whose result replaces an operand, and which fails
-  // while results are fetched, may leave that operand changed.
+  // client has a pool of shared memory, calls try that first. Results of a call with `free_after` come in the
+  // message. A call whose result replaces an operand, and which fails while results are fetched, may leave
+  // that operand changed.
   std::size_t stream_from_bytes = std::size_t{16} << 20;
   // The number of connections for that, for Put and for Get, at most 64; 0: as many as suit the size.
   int channels = 0;

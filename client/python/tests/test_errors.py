@@ -86,7 +86,7 @@ def test_types_that_are_not_supported(client):
 
 
 def test_too_large():
-    with Daemon("--max-inline-bytes=4K", "--pinned-bytes=1M") as small, warpline.connect(small.address) as client:
+    with Daemon("--max-inline-bytes=4K", "--pinned-bytes=1M", "--upload-bytes=0") as small, warpline.connect(small.address) as client:
         with pytest.raises(warpline.ResourceExhausted) as caught:
             client.transpose(np.zeros(1 << 20, "u1"))
         assert caught.value.retry_after is None
@@ -95,7 +95,7 @@ def test_too_large():
 
 def test_what_to_do_with_what_is_too_large():
     advice = r": put large arrays on the server first .client.put.*--max-inline-bytes"
-    with Daemon("--max-inline-bytes=1M") as small, warpline.connect(small.address) as client:
+    with Daemon("--max-inline-bytes=1M", "--upload-bytes=0") as small, warpline.connect(small.address) as client:
         with pytest.raises(warpline.ResourceExhausted, match=f"larger than max.*{advice}"):
             client.transpose(np.zeros(2 << 20, "u1"))
         p, row, longer = warpline.program(), np.ones((1, 300)), np.ones((1, 400))
