@@ -108,6 +108,7 @@ Session::Session(const CommonFlags& common, bool prints_to_stderr, const Session
     : common_(common),
       prints_to_stderr_(prints_to_stderr),
       ttl_(flags.ttl),
+      streams_(StreamFromBytes(flags.transport) != 0),
       client_(std::make_unique<Client>(common.server,
                                        ClientOptions{.channel = common.channel(),
                                                      .max_retries = common.retries,
@@ -164,7 +165,9 @@ template <typename Send>
 auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span<Operand* const> operands,
                     std::span<const Destination> places, Send send) -> decltype(send(CallOptions())) {
   // A request that cannot be sent at all is refused here, and must not look like an answer of the server.
-  if (!sendable.ok()) return AsUsageError(sendable);
+  // What is too large for a message may travel in ranges.
+  const bool is_too_large = absl::IsResourceExhausted(sendable) && streams_;
+  if (!sendable.ok() && !is_too_large) return AsUsageError(sendable);
   const absl::Time start = absl::Now();
   const std::string request_id = NewRequestId();
   std::optional<ProgressLine> line;

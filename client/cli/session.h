@@ -70,6 +70,7 @@ class Session {
   CommonFlags common_;
   bool prints_to_stderr_;  // as a result, or its id, goes to standard output
   absl::Duration ttl_;     // of what stays on the server; zero: the server's default
+  bool streams_;           // some arrays, perhaps
   std::unique_ptr<Client> client_;
   Transport transport_;  // what it has put goes before the client
 };

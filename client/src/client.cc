@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -63,7 +64,8 @@ std::vector<std::string> OutputsOf(const RunArgs& args) {
 struct LargeArrays {
   std::vector<std::size_t> operands, results;
   std::size_t operand_bytes = 0, result_bytes = 0;  // with the small ones
-  std::size_t streamed_bytes = 0;                   // without them
+  std::size_t streamed_result_bytes = 0;            // without them
+  std::size_t all_results = 0;                      // how many there are
   std::size_t inline_limit = kMaxMessageBytes;      // of either in a message
 
   bool any() const { return !operands.empty() || !results.empty(); }
@@ -133,6 +135,24 @@ class CallsInFlight {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::ptrdiff_t count_ = 0;
+};
+
+// Counts one call, from Begin until this is destroyed.
+class Holding {
+ public:
+  explicit Holding(std::atomic<int>& count) : count_(count) {}
+  ~Holding() {
+    if (counted_) --count_;
+  }
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+  void Begin() {
+    if (!std::exchange(counted_, true)) ++count_;
+  }
+
+ private:
+  std::atomic<int>& count_;
+  bool counted_ = false;
 };
 
 class Client::Impl {
@@ -213,6 +233,8 @@ class Client::Impl {
   }
   // Returns the most bytes that operands, or results, may have together in a message.
   absl::StatusOr<std::size_t> InlineLimit(absl::Time deadline);
+  // False only if the server says that it takes no uploads.
+  bool TakesUploads(absl::Time deadline);
   // In messages, or in ranges.
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> ComputeSomehow(const Args& args, absl::Duration timeout,
@@ -227,19 +249,21 @@ class Client::Impl {
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> ComputeStreamed(const Args& args, const LargeArrays& large, absl::Time deadline,
                                           const CallOptions& options);
-  // `has_answer`: the server has computed it.
+  // How far a streamed call came: the server has accepted it, or computed it.
+  enum class Stage { kAsking, kAccepted, kComputed };
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> StreamOnce(const Args& given, const LargeArrays& large, absl::Time deadline,
-                                     const CallOptions& options, bool& has_answer);
+                                     const CallOptions& options, Stage& stage);
   // True for what a message of arrays ends with that the pool was to carry, and did not: the server shares no
   // memory, or there was no room.
   bool IsTooLarge(const absl::Status& status) const;
-  // True if a large result is written to memory of an operand.
+  // True if a result is written to memory of an operand.
   template <typename Args>
   static bool OverlapsOperands(const Args& args, const LargeArrays& large, const CallOptions& options);
 
   const std::size_t stream_from_bytes_;
   const int channels_;
+  std::atomic<int> holding_room_ = 0;  // streamed calls that the server has accepted
   std::once_flag closed_;
   CallsInFlight calls_;             // those of ComputeAsync
   StreamThreads streams_;           // for calls of ComputeAsync with large arrays
@@ -323,6 +347,7 @@ template <typename Args>
 LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types, const CallOptions& options,
                                   std::size_t stream_from_bytes) const {
   LargeArrays large;
+  large.all_results = types.size();
   if (stream_from_bytes == 0) return large;
   // Most calls are small, and end here.
   std::size_t most = 0, most_of_results = 0;
@@ -340,8 +365,7 @@ LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types, co
     const bool travels = operand.resident.empty() && !is_in_region(operand.data);
     bytes.push_back(travels ? ByteSize({.dtype = operand.dtype, .shape = operand.shape}).value_or(0) : 0);
   });
-  large.operands = LargestOf(bytes, stream_from_bytes);
-  for (const std::size_t i : large.operands) large.streamed_bytes += bytes[i];
+  large.operands = LargestOf(bytes, stream_from_bytes, kMaxUploads);
   large.operand_bytes = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
   bytes.clear();
   for (std::size_t i = 0; i < types.size(); ++i) {
@@ -352,7 +376,7 @@ LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types, co
   }
   // The call must not free tensors before its results are here.
   if (options.free_after.empty()) large.results = LargestOf(bytes, stream_from_bytes);
-  for (const std::size_t i : large.results) large.streamed_bytes += bytes[i];
+  for (const std::size_t i : large.results) large.streamed_result_bytes += bytes[i];
   large.result_bytes = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
   return large;
 }
@@ -360,7 +384,8 @@ LargeArrays Client::Impl::LargeOf(const Args& args, const ResultTypes& types, co
 template <typename Outcome, typename Args>
 absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeArrays& large,
                                                  absl::Time deadline, const CallOptions& options,
-                                                 bool& has_answer) {
+                                                 Stage& stage) {
+  stage = Stage::kAsking;
   Args args = given;
   CallOptions own = options;
   std::vector<Operand*> operands, uploads;
@@ -378,19 +403,23 @@ absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeA
                                 .request_id = options.request_id,
                                 .channels = channels_,
                                 .progress = options.progress,
-                                .total = large.streamed_bytes};
-  std::optional<Streaming> streaming;
-  streaming.emplace(connection_, tensors_, shared);
-  streaming->SetUploads(uploads);
+                                .result_bytes = large.streamed_result_bytes};
+  Holding holds_room(holding_room_);
+  Streaming streaming(connection_, tensors_, shared);
+  streaming.SetUploads(uploads);
   connection_.Bind();
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
   const absl::Duration left = std::max(deadline - absl::Now(), absl::Nanoseconds(1));
   ASSIGN_OR_RETURN(Outcome outcome,
                    ComputeInMessages(args, std::move(types), left, own,
-                                     [&](const std::string& accepted) { return streaming->Send(accepted); }));
-  has_answer = true;
+                                     [&](const std::string& accepted, const std::stop_token& ended) {
+                                       stage = Stage::kAccepted;
+                                       holds_room.Begin();
+                                       return streaming.Send(accepted, ended);
+                                     }));
+  stage = Stage::kComputed;
   for (const std::size_t i : large.results) {
-    RETURN_IF_ERROR(FetchInto(*streaming, DestinationOf(given, options, i), i, outcome));
+    RETURN_IF_ERROR(FetchInto(streaming, DestinationOf(given, options, i), i, outcome));
   }
   outcome.streamed = {.operands = large.operands, .results = large.results};
   return outcome;
@@ -399,18 +428,32 @@ absl::StatusOr<Outcome> Client::Impl::StreamOnce(const Args& given, const LargeA
 template <typename Outcome, typename Args>
 absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const LargeArrays& large,
                                                       absl::Time deadline, const CallOptions& options) {
-  bool has_answer = false;
-  absl::StatusOr<Outcome> outcome = StreamOnce<Outcome>(args, large, deadline, options, has_answer);
+  Stage stage = Stage::kAsking;
+  int holding = holding_room_;
+  absl::StatusOr<Outcome> outcome = StreamOnce<Outcome>(args, large, deadline, options, stage);
+  // Others of our own calls will give their room back: to wait for that is no retry.
+  while (stage == Stage::kAsking && absl::IsResourceExhausted(outcome.status()) &&
+         holding + holding_room_ > 0) {
+    const std::optional<absl::Duration> delay = DetailsOf(outcome.status()).retry_delay;
+    if (!delay || absl::Now() + *delay >= deadline || connection_.closed() || WasInterrupted()) break;
+    connection_.channel().Pause(*delay);
+    holding = holding_room_;
+    outcome = StreamOnce<Outcome>(args, large, deadline, options, stage);
+  }
   if (outcome.ok()) return outcome;
-  const absl::Status& status = outcome.status();
+  const absl::Status status = outcome.status();
   const absl::Duration left = deadline - absl::Now();
   if (left <= absl::ZeroDuration() || connection_.closed() || WasInterrupted()) return outcome;
   // The calls may have met several servers: one that was started anew, or those behind a balancer.
   const bool is_lost =
       absl::IsFailedPrecondition(status) || (absl::IsNotFound(status) && !NamesTensors(args, options));
-  const bool has_no_room = absl::IsUnimplemented(status) || absl::IsResourceExhausted(status);
-  // A message needs neither room on a device nor a second call.
-  if (!has_answer && large.may_be_inline() && (is_lost || has_no_room)) {
+  // A server that is older than uploads finds that the elements are missing.
+  const bool is_old = stage == Stage::kAsking && absl::IsInvalidArgument(status) && !TakesUploads(deadline);
+  const bool has_no_room = absl::IsUnimplemented(status) || absl::IsResourceExhausted(status) || is_old;
+  // A message needs neither room on a device nor a second call, but the server must take as much.
+  if (stage != Stage::kComputed && large.may_be_inline() && (is_lost || has_no_room)) {
+    const absl::StatusOr<std::size_t> limit = InlineLimit(deadline);
+    if (limit.ok() && std::max(large.operand_bytes, large.result_bytes) > *limit) return outcome;
     ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
     absl::StatusOr<Outcome> inline_outcome = ComputeInMessages(args, std::move(types), left, options);
     const absl::Status& no_better = inline_outcome.status();
@@ -418,9 +461,9 @@ absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const La
     return inline_outcome;
   }
   // Results that have been fetched may have replaced operands.
-  const bool is_intact = !has_answer || !OverlapsOperands(args, large, options);
+  const bool is_intact = stage != Stage::kComputed || !OverlapsOperands(args, large, options);
   if (is_lost && is_intact && options.free_after.empty() && connection_.may_retry()) {
-    return StreamOnce<Outcome>(args, large, deadline, options, has_answer);
+    return StreamOnce<Outcome>(args, large, deadline, options, stage);
   }
   return outcome;
 }
@@ -433,7 +476,7 @@ bool Client::Impl::IsTooLarge(const absl::Status& status) const {
 template <typename Args>
 bool Client::Impl::OverlapsOperands(const Args& args, const LargeArrays& large, const CallOptions& options) {
   bool overlaps = false;
-  for (const std::size_t i : large.results) {
+  for (std::size_t i = 0; i < large.all_results; ++i) {
     const Destination to = DestinationOf(args, options, i);
     if (to.data == nullptr) continue;
     const auto* const begin = static_cast<const std::byte*>(to.data);
@@ -473,6 +516,11 @@ absl::StatusOr<Outcome> Client::Impl::ComputeSomehow(const Args& args, absl::Dur
   const absl::Status& status = streamed.status();
   if (absl::IsResourceExhausted(status) && !DetailsOf(status).retry_delay.has_value()) return outcome;
   return streamed;
+}
+
+bool Client::Impl::TakesUploads(absl::Time deadline) {
+  const absl::StatusOr<v1::GetInfoResponse> info = GetInfo(deadline - absl::Now());
+  return !info.ok() || info->limits().max_upload_bytes() > 0;
 }
 
 absl::StatusOr<std::size_t> Client::Impl::InlineLimit(absl::Time deadline) {

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -195,21 +197,23 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
   state->reader->StartCall();
   void* tag = nullptr;
   bool ok = false;
-  absl::Status transmitted;
+  std::optional<std::string> uploads;
   if (transmit != nullptr) {
     state->reader->ReadInitialMetadata(&*state);
     AwaitEvent(queue, *state->context, &tag, &ok);
     const auto& metadata = state->context->GetServerInitialMetadata();
-    const auto uploads = metadata.find(kUploadsKey);
-    if (uploads != metadata.end()) {
-      transmitted = transmit(std::string(uploads->second.data(), uploads->second.size()));
-    }
-    if (!transmitted.ok() && !absl::IsNotFound(transmitted)) state->context->TryCancel();
+    const auto found = metadata.find(kUploadsKey);
+    if (found != metadata.end()) uploads.emplace(found->second.data(), found->second.size());
   }
   state->reader->Finish(&state->response, &state->status, &*state);
-  AwaitEvent(queue, *state->context, &tag, &ok);  // the queue's only event
+  absl::Status cancelled;
+  if (uploads.has_value()) {
+    cancelled = SendUploads(transmit, *uploads, *state->context, [&] { queue.Next(&tag, &ok); });
+  } else {
+    AwaitEvent(queue, *state->context, &tag, &ok);  // the queue's only event
+  }
   absl::StatusOr<grpc::ByteBuffer> outcome = state->TakeOutcome();
-  if (!outcome.ok() && !transmitted.ok() && !absl::IsNotFound(transmitted)) outcome = transmitted;
+  if (!outcome.ok() && !cancelled.ok()) outcome = cancelled;
   on_close.reset();
   state.reset();  // of a cancelled call, this is what drops the message
   // Polling, as what remains may be waiting for a socket.
@@ -218,6 +222,33 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
   while (queue.Next(&tag, &ok)) {
   }
   return outcome;
+}
+
+absl::Status RawChannel::SendUploads(const Transmit& transmit, const std::string& uploads,
+                                     grpc::ClientContext& context, const std::function<void()>& awaited) {
+  std::stop_source ended;
+  std::promise<void> answered;
+  std::future<void> answer = answered.get_future();
+  std::thread watcher;
+  try {
+    watcher = std::thread([&] {
+      awaited();
+      ended.request_stop();
+      answered.set_value();
+    });
+  } catch (const std::system_error&) {
+    context.TryCancel();
+    awaited();
+    return absl::ResourceExhaustedError("there is no thread for this call");
+  }
+  const absl::Status sent = transmit(uploads, ended.get_token());
+  const bool cancels = !sent.ok() && !absl::IsNotFound(sent) && !ended.stop_requested();
+  if (cancels) context.TryCancel();
+  while (answer.wait_for(kInterruptPeriod) != std::future_status::ready) {
+    if (Interrupted()) context.TryCancel();
+  }
+  watcher.join();
+  return cancels ? sent : absl::OkStatus();
 }
 
 void RawChannel::CallAsync(const std::string& method, OutgoingMessage message, absl::Time deadline,

@@ -36,8 +36,9 @@ class RawChannel {
  public:
   using Done = std::function<void(absl::StatusOr<grpc::ByteBuffer>)>;
   // Sends the uploads of a call. It is called before the server's answer, with its message Uploads as bytes.
-  // An error ends the call, but for NotFound, after which the server says itself why it has ended.
-  using Transmit = std::function<absl::Status(const std::string& uploads)>;
+  // `ended` says that the server has answered. An error ends the call, but for NotFound, after which the
+  // server says itself why it has ended.
+  using Transmit = std::function<absl::Status(const std::string& uploads, const std::stop_token& ended)>;
 
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves. If the
   // files of the options are no good, every call fails. `closed` ends calls, and those that come later, with
@@ -85,6 +86,10 @@ class RawChannel {
  private:
   struct AsyncCall;
   struct FinishedCall;
+  // Has the uploads sent while `awaited` waits for the answer on another thread. Returns why the call was
+  // cancelled; OK if it was not.
+  static absl::Status SendUploads(const Transmit& transmit, const std::string& uploads,
+                                  grpc::ClientContext& context, const std::function<void()>& awaited);
   void Poll();
 
   const std::string authorization_;  // the header; empty: none

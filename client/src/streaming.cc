@@ -11,13 +11,14 @@
 
 namespace warpline::client {
 
-std::vector<std::size_t> LargestOf(const std::vector<std::size_t>& bytes, std::size_t limit) {
+std::vector<std::size_t> LargestOf(const std::vector<std::size_t>& bytes, std::size_t limit,
+                                   std::size_t most) {
   std::vector<std::size_t> order(bytes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
   std::size_t left = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}), count = 0;
-  for (; left >= limit && count < order.size(); ++count) left -= bytes[order[count]];
+  for (; left >= limit && count < std::min(order.size(), most); ++count) left -= bytes[order[count]];
   order.resize(count);
   std::sort(order.begin(), order.end());
   return order;
@@ -34,26 +35,30 @@ absl::StatusOr<int> Streaming::ChannelsOf(std::size_t bytes) const {
 
 Progress Streaming::ProgressOf() {
   if (!options_.progress) return nullptr;
-  return [this](std::size_t bytes) { options_.progress(moved_ + bytes, options_.total); };
+  return [this](std::size_t bytes) { options_.progress(moved_ + bytes, total_); };
 }
 
 void Streaming::SetUploads(std::span<Operand* const> operands) {
+  total_ = options_.result_bytes;
   for (Operand* const operand : operands) {
     const auto same = std::find_if(arrays_.begin(), arrays_.end(), [&](const ConstArray& other) {
       return other.data == operand->data && other.dtype == operand->dtype && other.shape == operand->shape &&
              other.row_stride == operand->row_stride;
     });
     operand->upload = static_cast<int>(same - arrays_.begin());
-    if (same == arrays_.end()) arrays_.push_back(operand->AsArray());
+    if (same != arrays_.end()) continue;
+    arrays_.push_back(operand->AsArray());
+    total_ += ByteSize({.dtype = operand->dtype, .shape = operand->shape}).value_or(0);
   }
 }
 
-absl::Status Streaming::Send(const std::string& uploads) {
+absl::Status Streaming::Send(const std::string& uploads, const std::stop_token& ended) {
   v1::Uploads accepted;
   if (!accepted.ParseFromString(uploads) || accepted.ids_size() != static_cast<int>(arrays_.size()) ||
       accepted.channels() < 1) {
     return BadResponse("no Uploads for this request");
   }
+  accepted_ = true;
   channels_ = accepted.channels();
   moved_ = 0;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
@@ -62,7 +67,8 @@ absl::Status Streaming::Send(const std::string& uploads) {
     ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(dense));
     ASSIGN_OR_RETURN(const int channels, ChannelsOf(bytes));
     Transfer transfer(connection_, options_.deadline, options_.request_id, ProgressOf());
-    RETURN_IF_ERROR(transfer.PutUpload(accepted.ids(static_cast<int>(i)), arrays_[i], bytes, channels));
+    RETURN_IF_ERROR(
+        transfer.PutUpload(accepted.ids(static_cast<int>(i)), arrays_[i], bytes, channels, ended));
     moved_ += bytes;
   }
   return absl::OkStatus();

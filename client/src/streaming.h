@@ -3,9 +3,11 @@
 #define WARPLINE_CLIENT_SRC_STREAMING_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +23,12 @@ namespace warpline::client {
 
 // The largest of `bytes` that must be taken out until the others have fewer than `limit` together. In order
 // of their places.
-std::vector<std::size_t> LargestOf(const std::vector<std::size_t>& bytes, std::size_t limit);
+// At most `most`.
+std::vector<std::size_t> LargestOf(const std::vector<std::size_t>& bytes, std::size_t limit,
+                                   std::size_t most = SIZE_MAX);
+
+// The maximum number of uploads of one request.
+inline constexpr std::size_t kMaxUploads = 64;
 
 // The options that all calls of a streamed call share.
 struct StreamingOptions {
@@ -29,7 +36,7 @@ struct StreamingOptions {
   std::string request_id{};
   int channels = 0;  // as ClientOptions::channels
   std::function<void(std::size_t bytes, std::size_t total)> progress{};
-  std::size_t total = 0;  // bytes of all arrays that travel so
+  std::size_t result_bytes = 0;  // of the results that travel so
 };
 
 // Not thread-safe.
@@ -41,8 +48,10 @@ class Streaming {
 
   // These operands become uploads of the request. Operands that are the same array are one upload.
   void SetUploads(std::span<Operand* const> operands);
+  // Returns whether the server has accepted the request.
+  bool accepted() const { return accepted_; }
   // Sends them, once the server has accepted the request. `uploads` is its message Uploads.
-  absl::Status Send(const std::string& uploads);
+  absl::Status Send(const std::string& uploads, const std::stop_token& ended);
   // The tensor of the result comes to where the caller wants it; the handle is gone then.
   absl::Status Fetch(const Destination& wanted, Array& array, std::optional<Tensor>& tensor);
 
@@ -58,7 +67,9 @@ class Streaming {
   const StreamingOptions options_;
   std::vector<ConstArray> arrays_;  // by the numbers of the uploads
   int channels_ = 1;                // that the server allows
-  std::size_t moved_ = 0;           // by the transfers that have ended
+  bool accepted_ = false;
+  std::size_t total_ = 0;  // bytes of all arrays that travel in ranges
+  std::size_t moved_ = 0;  // by the transfers that have ended
 };
 
 }  // namespace warpline::client

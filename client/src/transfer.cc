@@ -85,8 +85,9 @@ absl::Status Transfer::Put(const std::string& id, const ConstArray& array, std::
 }
 
 absl::Status Transfer::PutUpload(const std::string& id, const ConstArray& array, std::size_t bytes,
-                                 int channels) {
+                                 int channels, const std::stop_token& ended) {
   of_call_ = true;
+  const std::stop_callback on_end(ended, [this] { Fail(absl::CancelledError("the call has ended")); });
   const std::vector<ElementRange> ranges = RangesOf(bytes, channels);
   return MoveAll({ranges.begin(), ranges.end()}, channels, [&](RawChannel& channel, ElementRange range) {
     return PutRange(channel, id, array, range);
@@ -170,7 +171,7 @@ std::optional<absl::Duration> Transfer::DelayForRoom(const absl::Status& status,
     // The server may not have heard yet that a channel is lost.
     if (absl::IsAborted(status) && has_left_) return DetailsOf(status).retry_delay;
     if (!absl::IsResourceExhausted(status)) return std::nullopt;
-    if (!has_several_) return std::nullopt;
+    if (!has_several_ && !of_call_) return std::nullopt;
     // The server may not have heard yet that a range has ended.
     if (calls_.empty() && ++refusals > kMaxRefusals) return std::nullopt;
   }
@@ -238,7 +239,7 @@ absl::Status Transfer::GetRange(RawChannel& channel, const std::string& id, std:
   Attempts attempts = connection_.AttemptsUntil(deadline_);
   // The start of the next message. After a failure, the transfer goes on from there.
   std::size_t at = range.begin;
-  return Retry(attempts, [&]() -> absl::Status {
+  const absl::Status status = Retry(attempts, [&]() -> absl::Status {
     if (at == range.end && range.begin < range.end) return absl::OkStatus();
     StreamCall call(channel, GetMethod(), deadline_, request_id_);
     const Going going(*this, call);
@@ -255,6 +256,9 @@ absl::Status Transfer::GetRange(RawChannel& channel, const std::string& id, std:
     if (at == range.end) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("the server's elements end at byte ", at, " of ", range.end));
   });
+  // Another channel begins anew.
+  if (!status.ok()) Moved(-static_cast<std::ptrdiff_t>(at - range.begin));
+  return status;
 }
 
 void Transfer::Moved(std::ptrdiff_t bytes) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,9 @@ class Transfer {
   absl::Status Put(const std::string& id, const ConstArray& array, std::size_t bytes, int channels);
   // The same for an upload of a call, in which a range of a channel that is lost goes over another one. The
   // server says by the call's end whether it has all bytes, so a range that may have arrived counts as if it
-  // had.
-  absl::Status PutUpload(const std::string& id, const ConstArray& array, std::size_t bytes, int channels);
+  // had. When the call has `ended`, this does.
+  absl::Status PutUpload(const std::string& id, const ConstArray& array, std::size_t bytes, int channels,
+                         const std::stop_token& ended);
   // The tensor's elements are written to `to`, which has their size.
   absl::Status Get(const std::string& id, std::span<std::byte> to, int channels);
   // The same for a result of a call, as PutUpload.

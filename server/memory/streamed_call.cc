@@ -31,6 +31,7 @@ StreamedCall::~StreamedCall() {
 void StreamedCall::Await(std::size_t uploads, Events events) {
   MutexLock lock(&mutex_);
   incomplete_ = uploads;
+  seen_ = arrived_;
   events_ = std::move(events);
 }
 
@@ -44,11 +45,12 @@ void StreamedCall::OnArrived(std::size_t bytes, bool completes) {
   std::optional<Events> ended;
   {
     MutexLock lock(&mutex_);
-    if (!events_.has_value()) return;
     arrived_ += bytes;
+    if (!events_.has_value()) return;
     if (completes) --incomplete_;
-    if (completes || arrived_ >= kLeastProgress) {
-      arrived_ = 0;
+    // Bytes that are taken back and sent again are no progress.
+    if (completes || arrived_ >= seen_ + kLeastProgress) {
+      seen_ = std::max(seen_, arrived_);
       events_->progress();
     }
     if (incomplete_ == 0) ended.swap(events_);
@@ -56,8 +58,21 @@ void StreamedCall::OnArrived(std::size_t bytes, bool completes) {
   if (ended.has_value()) ended->complete();
 }
 
+void StreamedCall::OnTakenBack(std::size_t bytes) {
+  MutexLock lock(&mutex_);
+  arrived_ -= bytes;
+}
+
+std::size_t StreamedCall::arrived() const {
+  MutexLock lock(&mutex_);
+  return arrived_;
+}
+
 absl::Status StreamedCall::TakeWindow() {
   MutexLock lock(&mutex_);
+  if (transfers_end_) {
+    return absl::NotFoundError("the request that this upload belongs to has ended, or has all of it");
+  }
   if (windows_used_ == windows_) {
     return WithRetryAfter(absl::ResourceExhaustedError(
                               absl::StrCat("the request that this belongs to may have ", windows_,
@@ -71,12 +86,30 @@ absl::Status StreamedCall::TakeWindow() {
 void StreamedCall::ReturnWindow() {
   MutexLock lock(&mutex_);
   --windows_used_;
+  used_ = MonotonicClock::now();
+  ReturnBudget();
 }
 
 void StreamedCall::EndTransfers() {
   MutexLock lock(&mutex_);
+  transfers_end_ = true;
+  ReturnBudget();
+}
+
+void StreamedCall::ReturnBudget() {
+  if (!transfers_end_ || windows_used_ > 0) return;
   ticket_.Return();
   part_.Return();
+}
+
+MonotonicTime StreamedCall::used() const {
+  MutexLock lock(&mutex_);
+  return windows_used_ > 0 ? MonotonicClock::now() : used_;
+}
+
+void StreamedCall::Use() {
+  MutexLock lock(&mutex_);
+  used_ = MonotonicClock::now();
 }
 
 StreamedCalls::StreamedCalls(const Options& options, AllocateMemory allocate, FairBudget& transfers,
@@ -118,7 +151,7 @@ absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const C
     // One window is never refused because the budget is smaller than that.
     const std::int64_t held = std::min(static_cast<std::int64_t>(windows * window), transfers_.total());
     absl::StatusOr<FairBudget::Part> part = transfers_.Take(caller.claimant, held);
-    absl::StatusOr<Ticket> ticket = part.ok() ? admission_.Admit(held, caller) : part.status();
+    absl::StatusOr<Ticket> ticket = part.ok() ? admission_.AdmitMore(held, caller) : part.status();
     if (ticket.ok()) {
       MutexLock lock(&mutex_);
       if (drains_) return absl::UnavailableError("the server is draining");

@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/memory/buffer.h"
 #include "server/observe/metrics.h"
@@ -52,26 +53,39 @@ class StreamedCall {
   void StopWaiting();
   // Bytes of an upload have arrived. `completes`: they were its last ones.
   void OnArrived(std::size_t bytes, bool completes);
+  // Bytes that had arrived do not count: their range was not put to its end.
+  void OnTakenBack(std::size_t bytes);
+  // Returns how many bytes of uploads have arrived.
+  std::size_t arrived() const;
+
+  // Returns when a result of the call was used last. The results of a call expire together.
+  MonotonicTime used() const;
+  void Use();
 
   // How many transfers there may be at one time.
   std::size_t windows() const { return windows_; }
   // RESOURCE_EXHAUSTED with a delay if there are as many.
   absl::Status TakeWindow();
   void ReturnWindow();
-  // There will be no transfers any more: gives up what was taken for them. For calls without results that
-  // travel apart, before they are answered.
+  // No transfer begins any more, and what was taken for them is given up when the last one has ended. For
+  // calls without results that travel apart, before they are answered.
   void EndTransfers();
 
  private:
   friend class StreamedCalls;
   StreamedCall(StreamedCalls& calls, std::size_t windows, FairBudget::Part part, Ticket ticket);
 
+  void ReturnBudget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   StreamedCalls& calls_;
   const std::size_t windows_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  bool transfers_end_ ABSL_GUARDED_BY(mutex_) = false;
+  MonotonicTime used_ ABSL_GUARDED_BY(mutex_) = MonotonicClock::now();
   std::size_t windows_used_ ABSL_GUARDED_BY(mutex_) = 0;
   std::size_t incomplete_ ABSL_GUARDED_BY(mutex_) = 0;  // uploads
-  std::size_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;     // since the last progress
+  std::size_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;     // bytes
+  std::size_t seen_ ABSL_GUARDED_BY(mutex_) = 0;        // how many had at the last progress
   std::optional<Events> events_ ABSL_GUARDED_BY(mutex_);
   // They go last: who waits for all tickets to be back may then destroy what the call uses.
   FairBudget::Part part_ ABSL_GUARDED_BY(mutex_);

@@ -30,7 +30,9 @@ struct TensorStore::Entry {
   ByteRanges written;
   std::list<const ByteRange*> writing;
 
-  MonotonicTime LeaseEnd() const { return lease_begin + absl::ToChronoNanoseconds(ttl); }
+  MonotonicTime LeaseEnd() const {
+    return (call != nullptr ? call->used() : lease_begin) + absl::ToChronoNanoseconds(ttl);
+  }
 };
 
 }  // namespace warpline

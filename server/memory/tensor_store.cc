@@ -178,7 +178,10 @@ absl::StatusOr<Buffer> TensorStore::Allocate(const Caller& caller, int device, s
                 std::make_shared<Charged>(Charged{std::move(part), std::move(charge), std::move(memory)}));
 }
 
-void TensorStore::BeginLease(Entry& entry) { entry.lease_begin = MonotonicClock::now(); }
+void TensorStore::BeginLease(Entry& entry) {
+  entry.lease_begin = MonotonicClock::now();
+  if (entry.call != nullptr) entry.call->Use();
+}
 
 std::string TensorStore::Insert(OwnerId owner, std::shared_ptr<Entry> entry) {
   entry->key = {owner, ids_.New()};
@@ -208,6 +211,7 @@ std::string TensorStore::AddUpload(OwnerId owner, const TensorSpec& spec, Buffer
   entry->ttl = options_.max_ttl;
   entry->uses = 1;  // the call's, until RemoveUploads: it does not expire
   entry->memory = std::move(memory);
+  entry->complete = spec.bytes == 0;
   entry->is_upload = true;
   entry->call = std::move(call);
   MutexLock lock(&mutex_);
@@ -242,7 +246,7 @@ void TensorStore::DropIdleResults(absl::Duration idle) {
   MutexLock lock(&mutex_);
   std::vector<Entry*> found;
   for (const auto& [key, entry] : entries_) {
-    if (entry->call != nullptr && !entry->is_upload && entry->uses == 0 && entry->lease_begin <= limit) {
+    if (entry->call != nullptr && !entry->is_upload && entry->uses == 0 && entry->call->used() <= limit) {
       found.push_back(entry.get());
     }
   }
@@ -355,7 +359,8 @@ absl::StatusOr<TensorStore::Info> TensorStore::Renew(OwnerId owner, std::string_
 }
 
 void TensorStore::RenewEntry(Entry& entry, std::optional<absl::Duration> ttl) {
-  if (ttl.has_value() && entry.call == nullptr) entry.ttl = *ttl;
+  if (entry.call != nullptr) return;  // only a use keeps a result
+  if (ttl.has_value()) entry.ttl = *ttl;
   BeginLease(entry);
   // A shorter lease must be found in time.
   expiries_.erase({entry.expiry, &entry});

@@ -134,7 +134,8 @@ class TensorStore {
   std::string AddUpload(OwnerId owner, const TensorSpec& spec, Buffer memory,
                         std::shared_ptr<StreamedCall> call);
   void RemoveUploads(OwnerId owner, std::span<const std::string> ids);
-  // A result, with a lease that Renew does not make longer.
+  // A result. The lease of all results of a call begins anew when one of them has been used, and not by
+  // Renew.
   Info AddResult(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory,
                  std::shared_ptr<StreamedCall> call);
 

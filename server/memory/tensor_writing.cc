@@ -79,6 +79,7 @@ void TensorStore::Writing::Abandon() {
     entry_->writing.remove(&range_);
   }
   memory_ = Buffer();
+  if (call_ != nullptr) call_->OnTakenBack(range_.size());
   call_.reset();
   store_->EndUse(entry_);
   entry_.reset();

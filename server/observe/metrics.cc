@@ -229,7 +229,7 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   leases_expired = counter("warpline_leases_expired_total", "Resident tensors whose lease has ended.");
   // These series exist, at 0, from the start. If a series began with its first event, its rate would miss
   // that event.
-  for (const char* reason : {"jobs", "bytes", "share", "unread", "quota", "plans", "draining"})
+  for (const char* reason : {"jobs", "bytes", "share", "unread", "quota", "plans", "uploads", "draining"})
     i.rejected.Add({{"reason", reason}});
   for (RequestKind kind : kAllRequestKinds) {
     const auto index = static_cast<std::size_t>(kind);

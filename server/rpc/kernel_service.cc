@@ -308,7 +308,10 @@ void KernelService::SubmitStreamed(UnaryCall& call, const Codec& codec, const Pl
     if (output.streamed) bytes.push_back(output.spec.bytes);
   }
   absl::StatusOr<StreamedCalls::Opened> opened = engine_.streamed.Open(call.caller(), job.device, bytes);
-  if (!opened.ok()) return RespondError(call, codec, plan.get(), opened.status());
+  if (!opened.ok()) {
+    if (absl::IsResourceExhausted(opened.status())) metrics_.CountRejection("uploads");
+    return RespondError(call, codec, plan.get(), opened.status());
+  }
   job.device = opened->device;
   std::size_t next = uploads.size();  // of the results' memory, in the order of the outputs
   for (std::size_t i = 0; i < plan->outputs.size(); ++i) {
@@ -324,9 +327,9 @@ void KernelService::SubmitStreamed(UnaryCall& call, const Codec& codec, const Pl
     const std::size_t number = plan->inputs[static_cast<std::size_t>(binding.tensor)].upload;
     if (number != PlannedInput::kNone) binding.memory = opened->memory[number];
   }
-  std::size_t apart_in = 0, apart_out = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) (i < uploads.size() ? apart_in : apart_out) += bytes[i];
-  call.CountBytesApart(apart_in, apart_out);
+  std::size_t apart = 0;
+  for (std::size_t i = uploads.size(); i < bytes.size(); ++i) apart += bytes[i];
+  call.CountResponseApart(apart);
   const std::shared_ptr<StreamedCall> streamed = opened->call;
   after.streamed = streamed;
   SetDone(call, codec, plan, std::move(after), job);
@@ -358,6 +361,7 @@ void KernelService::AwaitUploads(UnaryCall& call, const Codec& codec, const Plan
   // Whoever ends the wait calls one of these, and nobody calls another.
   const auto end_wait = [this, &call, owner, ids, streamed] {
     streamed->StopWaiting();
+    call.CountRequestApart(streamed->arrived());
     engine_.tensors.RemoveUploads(owner, *ids);
     call.StopWaiting();
   };
@@ -382,14 +386,11 @@ void KernelService::AwaitUploads(UnaryCall& call, const Codec& codec, const Plan
   } else {
     static_cast<void>(submission->Arrived());
   }
-  call.SendMetadataAndWait(kUploadsKey, accepted.SerializeAsString());
-  switch (submission->BeginWait([give_up](const absl::Status& why) {
-    give_up(
-        absl::IsCancelled(why)
-            ? absl::CancelledError("the client cancelled, or less than 1 MiB of the request's uploads came "
-                                   "within the send timeout")
-            : why);
-  })) {
+  call.SendMetadataAndWait(kUploadsKey, accepted.SerializeAsString(), [submission] {
+    submission->Cancel(
+        absl::CancelledError("less than 1 MiB of the request's uploads came within the send timeout"));
+  });
+  switch (submission->BeginWait(give_up)) {
     case Submission::Wait::kWaits:
       return;
     case Submission::Wait::kArrived:

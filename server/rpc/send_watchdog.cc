@@ -20,6 +20,7 @@ void SendWatchdog::Add(Call& call) {
   call.since_ = MonotonicClock::now();
   call.watched_ = sending_.insert(sending_.end(), &call);
   call.is_watched_ = true;
+  call.given_up_ = false;
 }
 
 void SendWatchdog::Touch(Call& call) {

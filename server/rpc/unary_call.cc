@@ -149,18 +149,35 @@ void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status st
   Send();
 }
 
-void UnaryCall::SendMetadataAndWait(const std::string& key, const std::string& value) {
-  server_.watchdog.Add(*this);
+void UnaryCall::SendMetadataAndWait(const std::string& key, const std::string& value,
+                                    std::function<void()> stalled) {
   {
     MutexLock lock(&metadata_mutex_);
     sending_metadata_ = true;
+    on_stalled_ = std::move(stalled);
   }
+  server_.watchdog.Add(*this);
   Ref();
   AddMetadata(key, value);
   incoming_->stream().SendInitialMetadata(&metadata_tag_);
 }
 
-void UnaryCall::StopWaiting() { server_.watchdog.Remove(*this); }
+void UnaryCall::StopWaiting() {
+  {
+    MutexLock lock(&metadata_mutex_);
+    on_stalled_ = nullptr;
+  }
+  server_.watchdog.Remove(*this);
+}
+
+void UnaryCall::GiveUp() {
+  std::function<void()> stalled;
+  {
+    MutexLock lock(&metadata_mutex_);
+    stalled = std::exchange(on_stalled_, nullptr);
+  }
+  stalled ? stalled() : incoming_->context().TryCancel();
+}
 
 void UnaryCall::OnMetadataSent() {
   bool send = false;
@@ -202,7 +219,7 @@ void UnaryCall::OnSent(bool ok) {
   server_.watchdog.Remove(*this);
   if (!ok) end_.code = grpc::StatusCode::CANCELLED;
   end_.request_bytes += request_bytes_apart_;
-  end_.response_bytes += response_bytes_apart_;
+  if (end_.code == grpc::StatusCode::OK) end_.response_bytes += response_bytes_apart_;
   if (!belongs_to_another_ || end_.code != grpc::StatusCode::OK) incoming_->LogEnd(request_id_, end_);
   Unref();
 }

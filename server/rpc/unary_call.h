@@ -108,17 +108,15 @@ class UnaryCall final : private SendWatchdog::Call {
     incoming_->context().AddInitialMetadata(key, value);
   }
   // Sends the initial metadata with this entry, ahead of the answer. From here on the call waits for its
-  // client: it is cancelled if the send timeout passes without Touch. Once.
-  void SendMetadataAndWait(const std::string& key, const std::string& value);
+  // client: `stalled` is called if the send timeout passes without Touch. Once.
+  void SendMetadataAndWait(const std::string& key, const std::string& value, std::function<void()> stalled);
   void Touch() { server_.watchdog.Touch(*this); }
   // It does not wait any more. Before the answer, if it has waited.
   void StopWaiting();
-  // Bytes of the call that travel in others: its line in the log counts them, and the lines of the others
-  // are left out.
-  void CountBytesApart(std::size_t request_bytes, std::size_t response_bytes) {
-    request_bytes_apart_ = request_bytes;
-    response_bytes_apart_ = response_bytes;
-  }
+  // Bytes of the call that travel in others: its line in the log counts them, those of the response only if
+  // the call ends with OK, and the lines of the others are left out.
+  void CountRequestApart(std::size_t bytes) { request_bytes_apart_ = bytes; }
+  void CountResponseApart(std::size_t bytes) { response_bytes_apart_ = bytes; }
   // The call has no line in the log if it ends with OK.
   void BelongToAnother() { belongs_to_another_ = true; }
 
@@ -157,7 +155,7 @@ class UnaryCall final : private SendWatchdog::Call {
   void CountHandled(grpc::StatusCode code);
   void Ref() override { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() override;
-  void GiveUp() override { incoming_->context().TryCancel(); }
+  void GiveUp() override;
   void Delete();
 
   const UnaryMethod& method_;
@@ -184,6 +182,7 @@ class UnaryCall final : private SendWatchdog::Call {
   Mutex metadata_mutex_;
   bool sending_metadata_ ABSL_GUARDED_BY(metadata_mutex_) = false;
   bool send_after_it_ ABSL_GUARDED_BY(metadata_mutex_) = false;
+  std::function<void()> on_stalled_ ABSL_GUARDED_BY(metadata_mutex_);  // while the call waits
   std::size_t request_bytes_apart_ = 0, response_bytes_apart_ = 0;
   bool belongs_to_another_ = false;
   bool awaits_device_ = false;

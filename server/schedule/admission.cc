@@ -42,18 +42,20 @@ std::int64_t Admission::MostBytesOf(OwnerId owner) const {
   return std::min(options_.max_bytes, limits.bytes.value_or(options_.max_bytes));
 }
 
-std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, const Caller& caller, bool small,
+std::optional<Admission::Refusal> Admission::WhyNot(const Ticket::Part& part,
                                                     const OwnerLimits& limits) const {
-  if (all_.jobs >= options_.max_jobs) {
+  const std::int64_t bytes = part.bytes;
+  const Claimant& claimant = part.caller.claimant;
+  if (part.jobs > 0 && all_.jobs >= options_.max_jobs) {
     return Refusal{"jobs", absl::StrCat(all_.jobs, " jobs admitted, limit ", options_.max_jobs)};
   }
   if (all_.bytes + bytes > LimitWithReserve()) {
     return Refusal{"bytes", absl::StrCat(all_.bytes, " bytes admitted, ", bytes, " more asked for, limit ",
                                          LimitWithReserve())};
   }
-  if (!small) {
+  if (!part.small) {
     const std::int64_t max_jobs = std::max<std::int64_t>(1, options_.max_jobs - options_.max_jobs / 4);
-    if (large_.jobs >= max_jobs) {
+    if (part.jobs > 0 && large_.jobs >= max_jobs) {
       return Refusal{"jobs", absl::StrCat(large_.jobs, " jobs of more than ", options_.small_bytes,
                                           " bytes admitted, limit ", max_jobs)};
     }
@@ -62,9 +64,9 @@ std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, const Ca
                                            bytes, " more asked for, limit ", options_.max_bytes)};
     }
   }
-  if (auto refusal = BeyondQuota(bytes, caller.owner, limits); refusal.has_value()) return refusal;
-  const auto share = shares_.find(caller.claimant.share);
-  const auto client = clients_.find(caller.claimant);
+  if (auto refusal = BeyondQuota(part, limits); refusal.has_value()) return refusal;
+  const auto share = shares_.find(claimant.share);
+  const auto client = clients_.find(claimant);
   const bool is_new_share = share == shares_.end(), is_new_client = client == clients_.end();
   if (!is_new_client && client->second.unread_bytes > options_.max_bytes / 2) {
     return Refusal{
@@ -73,17 +75,18 @@ std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, const Ca
   }
   if (is_new_share) return std::nullopt;
   const auto shares = static_cast<std::int64_t>(shares_.size());
-  if (auto refusal = BeyondShare(bytes, share->second.use, shares); refusal.has_value()) return refusal;
+  if (auto refusal = BeyondShare(part, share->second.use, shares); refusal.has_value()) return refusal;
   if (is_new_client) return std::nullopt;
-  return BeyondShare(bytes, client->second.use, shares * share->second.clients);
+  return BeyondShare(part, client->second.use, shares * share->second.clients);
 }
 
-std::optional<Admission::Refusal> Admission::BeyondQuota(std::int64_t bytes, OwnerId owner,
+std::optional<Admission::Refusal> Admission::BeyondQuota(const Ticket::Part& part,
                                                          const OwnerLimits& limits) const {
-  const auto found = owners_.find(owner);
+  const std::int64_t bytes = part.bytes;
+  const auto found = owners_.find(part.caller.owner);
   if (found == owners_.end()) return std::nullopt;
   const Use& own = found->second;
-  if (limits.jobs.has_value() && own.jobs >= *limits.jobs) {
+  if (part.jobs > 0 && limits.jobs.has_value() && own.jobs >= *limits.jobs) {
     return Refusal{"quota",
                    absl::StrCat(own.jobs, " jobs of this owner admitted, its quota is ", *limits.jobs)};
   }
@@ -94,11 +97,12 @@ std::optional<Admission::Refusal> Admission::BeyondQuota(std::int64_t bytes, Own
   return std::nullopt;
 }
 
-std::optional<Admission::Refusal> Admission::BeyondShare(std::int64_t bytes, const Use& own,
+std::optional<Admission::Refusal> Admission::BeyondShare(const Ticket::Part& part, const Use& own,
                                                          std::int64_t sharers) const {
   if (sharers == 1) return std::nullopt;
+  const std::int64_t bytes = part.bytes;
   const std::int64_t jobs = std::max<std::int64_t>(1, options_.max_jobs / sharers);
-  if (all_.jobs >= options_.max_jobs / 2 && own.jobs >= jobs) {
+  if (part.jobs > 0 && all_.jobs >= options_.max_jobs / 2 && own.jobs >= jobs) {
     return Refusal{"share", absl::StrCat(own.jobs, " jobs of this client admitted, its share beside ",
                                          sharers - 1, " others is ", jobs)};
   }
@@ -111,7 +115,13 @@ std::optional<Admission::Refusal> Admission::BeyondShare(std::int64_t bytes, con
 }
 
 absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, const Caller& caller, std::int64_t size) {
+  return Take({.caller = caller, .bytes = bytes, .small = IsSmall(size)});
+}
+
+absl::StatusOr<Ticket> Admission::Take(const Ticket::Part& part) {
   const nvtx::Range range(nvtx::Name::kAdmission);
+  const std::int64_t bytes = part.bytes;
+  const Caller& caller = part.caller;
   const OwnerLimits limits = options_.limits_of != nullptr ? options_.limits_of(caller.owner) : OwnerLimits();
   MutexLock lock(&mutex_);
   if (draining_) {
@@ -123,13 +133,12 @@ absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, const Caller& caller
     return absl::ResourceExhaustedError(absl::StrCat(
         "the request and its result have ", bytes, " bytes together, this owner's quota is ", *limits.bytes));
   }
-  const std::optional<Refusal> refusal = WhyNot(bytes, caller, IsSmall(size), limits);
+  const std::optional<Refusal> refusal = WhyNot(part, limits);
   if (refusal.has_value()) {
     metrics_.CountRejection(refusal->reason);
     return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat("the server is full: ", refusal->text)),
                           options_.retry_after);
   }
-  const Ticket::Part part{.caller = caller, .bytes = bytes, .small = IsSmall(size)};
   Count(part, 1);
   return Ticket(this, part);
 }
@@ -141,7 +150,7 @@ void Admission::Drain() {
 
 bool Admission::AwaitIdle(MonotonicTime deadline) {
   MutexLock lock(&mutex_);
-  return mutex_.AwaitUntil([this] { return all_.jobs == 0; }, deadline);
+  return mutex_.AwaitUntil([this] { return all_.tickets == 0; }, deadline);
 }
 
 void Admission::MarkUnread(const Ticket::Part& part) {
@@ -155,18 +164,20 @@ void Admission::Return(const Ticket::Part& part) {
   Count(part, -1);
 }
 
-void Admission::Count(const Ticket::Part& part, int jobs) {
+void Admission::Count(const Ticket::Part& part, int tickets) {
   const Caller& caller = part.caller;
+  const int jobs = tickets * part.jobs;
   const auto add = [&](Use& use) {
+    use.tickets += tickets;
     use.jobs += jobs;
-    use.bytes += jobs * part.bytes;
-    return use.jobs;
+    use.bytes += tickets * part.bytes;
+    return use.tickets;
   };
   add(all_);
   if (!part.small) add(large_);
   ShareUse& share = shares_[caller.claimant.share];
   ClientUse& client = clients_[caller.claimant];
-  if (client.use.jobs == 0) ++share.clients;
+  if (client.use.tickets == 0) ++share.clients;
   if (add(client.use) == 0) {
     --share.clients;
     clients_.erase(caller.claimant);
@@ -177,7 +188,7 @@ void Admission::Count(const Ticket::Part& part, int jobs) {
   if (options_.owner_metrics == nullptr) return;
   const OwnerSeries& series = options_.owner_metrics->Of(caller.owner);
   series.jobs.Add(jobs);
-  series.bytes.Add(jobs * static_cast<double>(part.bytes));
+  series.bytes.Add(tickets * static_cast<double>(part.bytes));
 }
 
 }  // namespace warpline

@@ -41,6 +41,7 @@ class Ticket {
     std::int64_t bytes = 0;
     bool small = false;
     bool unread = false;
+    int jobs = 1;
   };
   Ticket(Admission* admission, const Part& part) : admission_(admission), part_(part) {}
   Admission* admission_ = nullptr;
@@ -74,6 +75,10 @@ class Admission {
   absl::StatusOr<Ticket> Admit(std::int64_t bytes, const Caller& caller) {
     return Admit(bytes, caller, bytes);
   }
+  // Bytes for the transfers of a job that has been admitted already: no further job.
+  absl::StatusOr<Ticket> AdmitMore(std::int64_t bytes, const Caller& caller) {
+    return Take({.caller = caller, .bytes = bytes, .small = IsSmall(bytes), .jobs = 0});
+  }
   // Returns the most bytes that this owner can have admitted at one time, whatever others leave.
   std::int64_t MostBytesOf(OwnerId owner) const;
 
@@ -85,7 +90,7 @@ class Admission {
  private:
   friend class Ticket;
   struct Use {
-    std::int64_t jobs = 0, bytes = 0;
+    std::int64_t tickets = 0, jobs = 0, bytes = 0;
   };
   struct ShareUse {
     Use use;
@@ -99,20 +104,21 @@ class Admission {
     const char* reason;  // the label of the metric
     std::string text;
   };
-  // Why the request is refused; nothing if it is not.
-  std::optional<Refusal> WhyNot(std::int64_t bytes, const Caller& caller, bool small,
-                                const OwnerLimits& limits) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::optional<Refusal> BeyondQuota(std::int64_t bytes, OwnerId owner, const OwnerLimits& limits) const
+  absl::StatusOr<Ticket> Take(const Ticket::Part& part);
+  // Why the part is refused; nothing if it is not.
+  std::optional<Refusal> WhyNot(const Ticket::Part& part, const OwnerLimits& limits) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Refusal> BeyondQuota(const Ticket::Part& part, const OwnerLimits& limits) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `sharers`: how many have equal parts of the budget, this one included.
-  std::optional<Refusal> BeyondShare(std::int64_t bytes, const Use& own, std::int64_t sharers) const
+  std::optional<Refusal> BeyondShare(const Ticket::Part& part, const Use& own, std::int64_t sharers) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsSmall(std::int64_t bytes) const { return bytes <= options_.small_bytes; }
   std::int64_t LimitWithReserve() const {
     return options_.max_bytes + std::min(options_.reserved_bytes, options_.max_bytes / 4);
   }
   // Adds so many jobs of this size, or takes them away.
-  void Count(const Ticket::Part& part, int jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Count(const Ticket::Part& part, int tickets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MarkUnread(const Ticket::Part& part);
   void Return(const Ticket::Part& part);
 

@@ -106,7 +106,9 @@ class Caller:
         code = call.code()
         with self.lock:
             self.codes[name, code.name] += 1
-            if code not in DOCUMENTED:
+            # A request with uploads, which nobody sends here, ends with the send timeout.
+            stalled = code is grpc.StatusCode.CANCELLED and "of the request's uploads" in call.details()
+            if code not in DOCUMENTED and not stalled:
                 self.wrong.append(f"{name}: {code.name} {call.details()}: {[m.hex() for m in messages]}"[:4000])
             if code is grpc.StatusCode.OK and name in ("Create", "Open"):
                 self.answers.append((name, call.result()))

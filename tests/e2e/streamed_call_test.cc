@@ -153,6 +153,44 @@ TEST_F(StreamedCallTest, AnUploadWithoutElementsIsCompleteAtOnce) {
   EXPECT_EQ(Fetch(call.Finish()), "");
 }
 
+TEST_F(StreamedCallTest, AnEmptyUploadDoesNotStandForAnother) {
+  v1::RunRequest request;
+  auto& step = *request.mutable_program()->add_steps();
+  step.set_name("y");
+  step.add_inputs("empty");
+  step.add_inputs("x");
+  step.mutable_concat()->set_axis(0);
+  request.mutable_program()->add_outputs("y");
+  for (const std::int64_t rows : {0, 4}) {
+    v1::NamedTensor& input = *request.add_inputs();
+    input.set_name(rows == 0 ? "empty" : "x");
+    input.mutable_tensor()->set_data_type(v1::DATA_TYPE_U8);
+    input.mutable_tensor()->add_shape(rows);
+    input.mutable_tensor()->mutable_upload()->set_number(rows == 0 ? 0 : 1);
+  }
+  const auto stub = v1::KernelService::NewStub(daemon_.Channel());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  void* tag = nullptr;
+  bool ok = false;
+  const auto reader = stub->AsyncRun(&context, request, &queue);
+  reader->ReadInitialMetadata(nullptr);
+  queue.Next(&tag, &ok);
+  v1::Uploads uploads;
+  const auto found = context.GetServerInitialMetadata().find("x-warpline-uploads-bin");
+  ASSERT_NE(found, context.GetServerInitialMetadata().end());
+  ASSERT_TRUE(uploads.ParseFromArray(found->second.data(), static_cast<int>(found->second.size())));
+  ASSERT_THAT(uploads.ids(), SizeIs(2));
+  EXPECT_TRUE(tensors_.Put(uploads.ids(0), 0, "").status.ok());
+  EXPECT_TRUE(tensors_.Put(uploads.ids(1), 0, "abcd").status.ok()) << "the call still waits for it";
+  v1::RunResponse response;
+  grpc::Status status;
+  reader->Finish(&response, &status, nullptr);
+  queue.Next(&tag, &ok);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.outputs(0).tensor().inline_(), "abcd");
+}
+
 TEST_F(StreamedCallTest, AnnouncedAndNothingSent) {
   Announced call(daemon_.Channel(), StreamedTranspose(kRows, kCols));
   ASSERT_TRUE(call.Accepted().has_value());
@@ -169,6 +207,27 @@ TEST_F(StreamedCallTest, ATrickleIsNoProgress) {
     absl::SleepFor(absl::Milliseconds(200));
   }
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND) << "the upload went with its call";
+  EXPECT_EQ(call.Finish().status.error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(StreamedCallTest, BytesThatAreTakenBackAreNoProgress) {
+  Announced call(daemon_.Channel(), StreamedTranspose(kRows, kCols));
+  const auto uploads = call.Accepted();
+  ASSERT_TRUE(uploads.has_value());
+  AwaitThat("the end of the call", [&] {
+    grpc::ClientContext context;
+    v1::PutResponse response;
+    const auto writer = tensors_.stub().Put(&context, &response);
+    v1::PutRequest request;
+    request.set_id(uploads->ids(0));
+    request.set_data(Pattern(2 * kMiB));
+    if (writer->Write(request)) {
+      absl::SleepFor(absl::Milliseconds(100));
+      context.TryCancel();
+    }
+    writer->Finish();
+    return tensors_.Put(uploads->ids(0), kBytes + 1, "").status.error_code() == grpc::StatusCode::NOT_FOUND;
+  });
   EXPECT_EQ(call.Finish().status.error_code(), grpc::StatusCode::CANCELLED);
 }
 
@@ -261,7 +320,9 @@ TEST_F(StreamedCallTest, AResultThatNobodyFetchesGoes) {
   ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
   const std::string id = answer.response.y().resident().id();
   EXPECT_THAT(tensors_.List().response.tensors(), SizeIs(0));
-  EXPECT_TRUE(tensors_.Renew(id, 3600).status.ok());
+  AwaitThat(
+      "the end of the result, which Renew does not keep",
+      [&] { return !tensors_.Renew(id, 3600).status.ok(); }, std::chrono::milliseconds(100));
   ExpectNothingHeld(daemon_);
   EXPECT_EQ(tensors_.Get(id).status.error_code(), grpc::StatusCode::NOT_FOUND);
 }
@@ -289,6 +350,19 @@ TEST_F(StreamedCallTest, TenThousandAnnouncementsKeepNobodyElseOut) {
   }
   EXPECT_GT(accepted, 0);
   calls.clear();
+}
+
+TEST(StreamedCallJobsTest, TakesOneJob) {
+  const Daemon daemon({"--max-jobs=1"});
+  Tensors tensors(daemon.Channel());
+  Announced call(daemon.Channel(), StreamedTranspose(2, 3));
+  const auto uploads = call.Accepted();
+  ASSERT_TRUE(uploads.has_value()) << call.Finish().status.error_message();
+  EXPECT_TRUE(tensors.Put(uploads->ids(0), 0, "abcdef").status.ok());
+  const auto answer = call.Finish();
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(tensors.Get(answer.response.y().resident().id()).data, "adbecf");
+  EXPECT_TRUE(tensors.Drop(answer.response.y().resident().id()).status.ok());
 }
 
 TEST(StreamedCallLogTest, OneCallHasOneLine) {

@@ -197,8 +197,17 @@ def test_progress_counts_what_travels_in_ranges(client, x):
 
     def fail(done, total):
         raise KeyError(done)
-    with pytest.raises(KeyError):
-        client.run(warpline.program().input(x).sum(), progress=fail)
+    for call in (lambda: client.run(warpline.program().input(x).sum(), progress=fail),
+                 lambda: client.reduce(x, "sum", progress=fail)):
+        with pytest.raises(KeyError):
+            call()
+    with pytest.raises(TypeError, match="progress is a int"):
+        client.transpose(x, progress=3)
+    # An operand that is given twice travels once.
+    told.clear()
+    square = np.ascontiguousarray(x[:2400, :2400])
+    client.gemm(square, square, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (2 * square.nbytes,) * 2
 
 
 def test_progress_with_asyncio(server, x):
@@ -207,4 +216,22 @@ def test_progress_with_asyncio(server, x):
         async with warpline.aio.connect(server.address) as client:
             await client.reduce(x, "sum", progress=lambda done, total: told.append((done, total)))
         assert told[-1] == (x.nbytes, x.nbytes)
+    asyncio.run(run())
+
+
+def test_more_operands_than_a_request_may_have_uploads(client):
+    p, arrays = warpline.program(), [np.full(1 << 18, i, "f4") for i in range(70)]
+    parts = [p.input(array) for array in arrays]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    np.testing.assert_array_equal(client.run(total), np.full(1 << 18, sum(range(70)), "f4"))
+
+
+def test_calls_wait_for_the_room_of_others(x):
+    async def run():
+        with Daemon("--upload-bytes=150M") as running:
+            async with warpline.aio.connect(running.address, max_retries=0) as client:
+                for y in await asyncio.gather(*[client.transpose(x) for _ in range(4)]):
+                    np.testing.assert_array_equal(y, x.T)
     asyncio.run(run())

@@ -209,6 +209,8 @@ class Request:
         options.reproducible = reproducible
         options.own_request = call.single
         options.report = reports
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress is a {type(progress).__name__}: a function of two numbers")
         self._told = None if progress is None else core.Told(progress)
         if self._told is not None:
             options.progress, options.progress_data = lib.warpline_python_progress, self._told.handle

@@ -304,7 +304,7 @@ class Client(Reductions):
         timeout = connection.timeout if timeout is None else targets.check_timeout(timeout)
         request_id = targets.check_request_id(request_id)
         request = calls.Request(call, outs, timeout, request_id, self._reproducible, report is not None, progress)
-        brief = report is None and call.keep is calls.INLINE and outs[0] is None
+        brief = report is None and progress is None and call.keep is calls.INLINE and outs[0] is None
         result = connection.run(request.arguments, brief, request_id)
         if isinstance(result, np.ndarray):
             return [request.ordered(result)]

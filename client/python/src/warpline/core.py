@@ -46,6 +46,8 @@ def _remember(kind: Any, error: BaseException, traceback: Any) -> int:
 # Python runs the handlers of signals when this function begins. What they raise comes to _remember.
 @ffi.def_extern(error=1, onerror=_remember)  # type: ignore[misc]  # cffi has no type hints
 def warpline_python_poll(data: Any) -> int:
+    if _raised and threading.current_thread() is _main_thread:
+        return True
     return bool(data) and bool(ffi.from_handle(data).is_set())
 
 
@@ -62,7 +64,7 @@ class Told:
             return
         try:
             self.function(done, total)
-        except BaseException as error:  # there is nobody here to catch it
+        except Exception as error:  # there is nobody here to catch it
             self.raised = error
 
     def check(self) -> None:
@@ -71,7 +73,12 @@ class Told:
             raise self.raised
 
 
-@ffi.def_extern()  # type: ignore[misc]
+def _remember_only(kind: Any, error: BaseException, traceback: Any) -> None:
+    _raised.append(error)
+
+
+# What a signal handler raises in it ends the call, as above.
+@ffi.def_extern(onerror=_remember_only)  # type: ignore[misc]
 def warpline_python_progress(data: Any, done: int, total: int) -> None:
     ffi.from_handle(data)(done, total)
 
