@@ -25,6 +25,12 @@ bool WindowWasLowered(const absl::Status& status) {
 // gRPC's own, for a call that arrives while a server closes its connections. CANCELLED of a server is final.
 bool CutOff(const absl::Status& status) { return absl::IsCancelled(status) && !DetailsOf(status).answered; }
 
+// The connection ended after the server's headers and before its status, as behind a proxy whose server is
+// gone.
+bool StreamWasRemoved(const absl::Status& status) {
+  return absl::IsUnknown(status) && status.message() == "Stream removed" && !DetailsOf(status).answered;
+}
+
 // Clients that a restart has cut off at one time should not all come back at one time. A delay that the
 // server gives is spread by the server.
 absl::Duration Jittered(absl::Duration delay) {
@@ -42,7 +48,8 @@ absl::Status CheckTimeout(absl::Duration timeout) {
 
 std::optional<absl::Duration> Attempts::DelayAfter(const absl::Status& status) {
   if (failed_ >= max_retries_ || closed_.stop_requested() || WasInterrupted()) return std::nullopt;
-  const bool is_unavailable = absl::IsUnavailable(status) || WindowWasLowered(status) || CutOff(status);
+  const bool is_unavailable =
+      absl::IsUnavailable(status) || WindowWasLowered(status) || CutOff(status) || StreamWasRemoved(status);
   if (!is_unavailable && !absl::IsResourceExhausted(status) && !absl::IsAborted(status)) return std::nullopt;
   const ErrorDetails details = DetailsOf(status);
   if (!repeatable_ && !details.answered) return std::nullopt;

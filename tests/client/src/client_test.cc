@@ -58,6 +58,10 @@ class FakeKernels : public v1::KernelService::Service {
     if (request->variant() == "reset" && attempts++ < 1) {
       return {grpc::StatusCode::INTERNAL, "Received RST_STREAM with error code 1"};
     }
+    // And this for a connection that ended between the headers and the status.
+    if (request->variant() == "removed" && attempts++ < 1) {
+      return {grpc::StatusCode::UNKNOWN, "Stream removed"};
+    }
     if (request->variant() == "broken" && attempts++ < 1) {
       return {grpc::StatusCode::INTERNAL, "Received RST_STREAM with error code 2"};
     }
@@ -153,10 +157,13 @@ TEST_F(ClientTest, SendsAgainOnlyIfAllowed) {
   EXPECT_EQ(kernels_.attempts, 3);
 }
 
-TEST_F(ClientTest, SendsAgainWhatWasResetAsItsWindowWasLowered) {
+TEST_F(ClientTest, SendsAgainWhatWasCutOff) {
   Client patient(target_, {.max_retries = 5});
   EXPECT_TRUE(patient.Transpose(Request("reset"), absl::Seconds(30)).ok());
-  EXPECT_EQ(kernels_.attempts, 2);
+  EXPECT_EQ(kernels_.attempts, 2) << "its window was lowered";
+  kernels_.attempts = 0;
+  EXPECT_TRUE(patient.Transpose(Request("removed"), absl::Seconds(30)).ok());
+  EXPECT_EQ(kernels_.attempts, 2) << "its connection is lost";
   kernels_.attempts = 0;
   EXPECT_TRUE(absl::IsInternal(patient.Transpose(Request("broken"), absl::Seconds(30)).status()));
 }
