@@ -456,8 +456,9 @@ absl::StatusOr<Outcome> Client::Impl::ComputeStreamed(const Args& args, const La
     if (limit.ok() && std::max(large.operand_bytes, large.result_bytes) > *limit) return outcome;
     ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
     absl::StatusOr<Outcome> inline_outcome = ComputeInMessages(args, std::move(types), left, options);
-    const absl::Status& no_better = inline_outcome.status();
-    if (absl::IsResourceExhausted(no_better) || MayBeTooLarge(no_better)) return outcome;
+    // An error that says no more than the first one.
+    const absl::Status& error = inline_outcome.status();
+    if (absl::IsResourceExhausted(error) || absl::IsInvalidArgument(error)) return outcome;
     return inline_outcome;
   }
   // Results that have been fetched may have replaced operands.

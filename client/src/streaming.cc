@@ -58,7 +58,6 @@ absl::Status Streaming::Send(const std::string& uploads, const std::stop_token& 
       accepted.channels() < 1) {
     return BadResponse("no Uploads for this request");
   }
-  accepted_ = true;
   channels_ = accepted.channels();
   moved_ = 0;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {

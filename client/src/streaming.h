@@ -48,8 +48,6 @@ class Streaming {
 
   // These operands become uploads of the request. Operands that are the same array are one upload.
   void SetUploads(std::span<Operand* const> operands);
-  // Returns whether the server has accepted the request.
-  bool accepted() const { return accepted_; }
   // Sends them, once the server has accepted the request. `uploads` is its message Uploads.
   absl::Status Send(const std::string& uploads, const std::stop_token& ended);
   // The tensor of the result comes to where the caller wants it; the handle is gone then.
@@ -67,9 +65,8 @@ class Streaming {
   const StreamingOptions options_;
   std::vector<ConstArray> arrays_;  // by the numbers of the uploads
   int channels_ = 1;                // that the server allows
-  bool accepted_ = false;
-  std::size_t total_ = 0;  // bytes of all arrays that travel in ranges
-  std::size_t moved_ = 0;  // by the transfers that have ended
+  std::size_t total_ = 0;           // bytes of all arrays that travel in ranges
+  std::size_t moved_ = 0;           // by the transfers that have ended
 };
 
 }  // namespace warpline::client
