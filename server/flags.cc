@@ -157,7 +157,9 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "closed if none is idle (docs/sharing.md). Each takes two file descriptors. 0 (default): as many as "
       "the descriptor limit allows (ulimit -n, raised to the hard limit at start), at most 10000.");
   add("send-timeout", "DURATION", Time(o.send_timeout, absl::Seconds(1), absl::Hours(1)),
-      "Time limit for a client to receive a response, and for each 64 KiB of a request to arrive; 1s to 1h. "
+      "Time limit for a client to receive a response, for each 64 KiB of a request to arrive, and for each 1 "
+      "MiB "
+      "of its large arrays in ranges; 1s to 1h. "
       "Default 30s.");
 
   group("Threads");
