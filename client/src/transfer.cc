@@ -30,15 +30,13 @@ constexpr int kMaxRefusals = 10;
 
 }  // namespace
 
-absl::StatusOr<int> ChannelsFor(int wanted, std::size_t bytes, unsigned cores) {
+absl::StatusOr<int> ChannelsFor(int wanted, std::size_t bytes) {
   if (wanted < 0 || wanted > kMaxChannels) {
     return absl::InvalidArgumentError(
         absl::StrCat("channels is ", wanted, ": 1 to ", kMaxChannels, ", or 0 for as many as suit the size"));
   }
   if (wanted > 0) return wanted;
-  // docs/benchmarks/2026-11-28-h200-uploads.md: on two cores, two are faster than eight.
-  const std::size_t most = std::clamp<std::size_t>(cores, 2, kUsualChannels);
-  return static_cast<int>(std::clamp<std::size_t>(bytes / kBytesOfChannel, 1, most));
+  return static_cast<int>(std::clamp<std::size_t>(bytes / kBytesOfChannel, 1, kUsualChannels));
 }
 
 std::vector<ElementRange> RangesOf(std::size_t bytes, int channels) {

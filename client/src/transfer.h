@@ -12,7 +12,6 @@
 #include <span>
 #include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,10 +34,9 @@ struct ElementRange {
   friend bool operator==(const ElementRange&, const ElementRange&) = default;
 };
 
-// How many channels carry so many bytes on a machine with so many cores; `wanted` is as PutOptions::channels.
-// InvalidArgument for a number that it cannot be.
-absl::StatusOr<int> ChannelsFor(int wanted, std::size_t bytes,
-                                unsigned cores = std::thread::hardware_concurrency());
+// How many channels carry so many bytes; `wanted` is as PutOptions::channels. InvalidArgument for a number
+// that it cannot be.
+absl::StatusOr<int> ChannelsFor(int wanted, std::size_t bytes);
 // The bytes of each call: whole messages, but for the end, at most 64 MiB, which is what is sent again if a
 // call fails, and as many calls as there are channels or more. No bytes are no range.
 std::vector<ElementRange> RangesOf(std::size_t bytes, int channels);

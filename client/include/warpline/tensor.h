@@ -97,7 +97,7 @@ struct PutOptions {
   // The length of the lease from its last use or renewal; zero: the server's default.
   absl::Duration ttl{};
   // The number of connections that carry the elements at the same time, at most 64. 0: one for each
-  // 2 MiB, at least one, and at most eight or as many as there are cores.
+  // 2 MiB, at least one and at most eight.
   int channels = 0;
   // The ordinal of the device; nothing: the device with the most memory left.
   std::optional<int> device{};

@@ -37,19 +37,13 @@ TEST(RangesOfTest, HaveAtMost64MiB) {
 }
 
 TEST(ChannelsForTest, GoesByTheSizeUnlessItIsTold) {
-  EXPECT_EQ(*ChannelsFor(0, 0, 16), 1);
-  EXPECT_EQ(*ChannelsFor(0, 4 * kMebibyte - 1, 16), 1);
-  EXPECT_EQ(*ChannelsFor(0, 4 * kMebibyte, 16), 2);
-  EXPECT_EQ(*ChannelsFor(0, 1024 * kMebibyte, 16), 8);
-  EXPECT_EQ(*ChannelsFor(64, 1, 2), 64);
+  EXPECT_EQ(*ChannelsFor(0, 0), 1);
+  EXPECT_EQ(*ChannelsFor(0, 4 * kMebibyte - 1), 1);
+  EXPECT_EQ(*ChannelsFor(0, 4 * kMebibyte), 2);
+  EXPECT_EQ(*ChannelsFor(0, 1024 * kMebibyte), 8);
+  EXPECT_EQ(*ChannelsFor(64, 1), 64);
   EXPECT_TRUE(absl::IsInvalidArgument(ChannelsFor(65, 1).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ChannelsFor(-1, 1).status()));
-}
-
-TEST(ChannelsForTest, AreNoMoreThanThereAreCoresButTwo) {
-  EXPECT_EQ(*ChannelsFor(0, 1024 * kMebibyte, 5), 5);
-  EXPECT_EQ(*ChannelsFor(0, 1024 * kMebibyte, 1), 2);
-  EXPECT_EQ(*ChannelsFor(0, 1024 * kMebibyte, 0), 2) << "nobody knows how many there are";
 }
 
 }  // namespace

@@ -94,9 +94,9 @@ def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: in
         device. The server then chooses variants by fixed rules, not by tuning measurements. A named variant that is
         not reproducible raises InvalidArgument.
     channels: Connections over which large arrays travel, also with put and numpy(), 1 to 64. None: $WARPLINE_CHANNELS,
-        or one for each 2 MiB, at most 8 and the number of cores. Operands, or results, of 16 MiB and more together are
-        sent in ranges. While the call lasts they count under the server's --upload-bytes. They may be larger than a
-        message. Where elements travel in shared memory they are not sent at all.
+        or one for each 2 MiB, at most 8. Operands, or results, of 16 MiB and more together are sent in ranges. While
+        the call lasts they count under the server's --upload-bytes. They may be larger than a message. Where elements
+        travel in shared memory they are not sent at all.
     """
     target = targets.given_or_usual(target)
     arguments = dict(locals())

@@ -177,8 +177,7 @@ class Request:
 
     def __init__(self, call: Call, outs: Sequence[Array | None], timeout: float, request_id: str,
                  reproducible: bool, reports: bool, progress: Progress | None = None) -> None:
-        """reports: the result says what ran. progress: is told how far large arrays are. Raises ValueError for an `out`
-        that cannot be written."""
+        """reports: the result says what ran. progress: is told how far large arrays are. Raises ValueError for an `out` that cannot be written."""
         self._call = call
         self._outs = outs
         # Keeps alive the memory that the structures point at.

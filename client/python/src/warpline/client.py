@@ -242,7 +242,7 @@ class Client(Reductions):
         x: Array of any element type, rank 0 to 8 and size.
         ttl: Duration of the lease in seconds. The lease is renewed while the Tensor lives. None: the server's default.
         device: Ordinal among the server's devices (`info().devices`). None: the server's choice.
-        channels: Connections to use at once, 1 to 64. None: one for each 2 MiB, at most 8 and the number of cores.
+        channels: Connections to use at once, 1 to 64. None: one for each 2 MiB, at most 8.
         timeout: Seconds for the whole transfer.
         """
         return Tensor(self, put(self._connection, x, ttl, device, channels, timeout, request_id), owned=True)

@@ -120,7 +120,7 @@ class Tensor(Handle):
         InvalidArgument if some of its elements have not been put.
 
         out: Array of the tensor's shape and dtype, in any layout.
-        channels: Connections to use at once, 1 to 64. None: one for each 2 MiB, at most 8 and the number of cores.
+        channels: Connections to use at once, 1 to 64. None: one for each 2 MiB, at most 8.
         timeout: Seconds for the whole transfer. None: the client's own.
         request_id: As in Client.
         """
