@@ -119,12 +119,11 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "what is left of the machine or cgroup. A multiple of 32M on cuda.");
   add("upload-bytes", "BYTES", BytesOrAuto(o.upload_bytes, 0),
       "Memory of each device for large operands and results of requests that travel apart from their "
-      "messages, "
-      "allocated as they are announced; 0 to 1024G, 0: none. One request may take all of it, and clients "
-      "share "
-      "it fairly. auto (default): a quarter of what is free on the device after everything else has its "
-      "memory; "
-      "on cpu, an eighth of what is left of the machine or cgroup. A multiple of 32M on cuda.");
+      "messages, allocated as they are announced; 0 to 1024G, 0: none. One request may take all of it, and "
+      "clients share it fairly. auto (default): a quarter of what is free on the device after everything "
+      "else "
+      "has its memory; on cpu, an eighth of what is left of the machine or cgroup. A multiple of 32M on "
+      "cuda.");
   add("max-ttl", "DURATION", Time(o.max_ttl, absl::Minutes(10), absl::Hours(8760)),
       "The longest lease of a resident tensor; each use renews it; 10m to 8760h. Default 24h.");
   add("region-bytes", "BYTES", BytesOrAuto(o.region_bytes, 0),
@@ -157,9 +156,8 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "closed if none is idle (docs/sharing.md). Each takes two file descriptors. 0 (default): as many as "
       "the descriptor limit allows (ulimit -n, raised to the hard limit at start), at most 10000.");
   add("send-timeout", "DURATION", Time(o.send_timeout, absl::Seconds(1), absl::Hours(1)),
-      "Time limit for a client to receive a response, for each 64 KiB of a request to arrive, and for each 1 "
-      "MiB "
-      "of its large arrays in ranges; 1s to 1h. "
+      "Time limit for a client to receive a response, for each 64 KiB of a request to arrive, and for each "
+      "1 MiB of its large arrays in ranges; 1s to 1h. "
       "Default 30s.");
 
   group("Threads");

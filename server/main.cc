@@ -133,13 +133,14 @@ void ServeOn(absl::Duration delay, const std::atomic<bool>& device_failed) {
 
 // The ranges of calls whose arrays travel apart come by other calls, on connections that are open. So these
 // connections are told to leave when such calls have ended, or half of the time is over. Everything else is
-// served as before. A result whose client is gone is not waited for.
+// served as before. Uploads and results whose client seems to be gone are not waited for.
 void EndStreamedCalls(StreamedCalls& calls, TensorStore& tensors, absl::Time deadline,
                       const std::atomic<bool>& device_failed) {
   constexpr absl::Duration kGone = absl::Seconds(2);
   calls.Drain();
   const absl::Time until = absl::Now() + (deadline - absl::Now()) / 2;
   while (calls.count() > 0 && absl::Now() < until && !device_failed) {
+    calls.EndIdle(kGone);
     tensors.DropIdleResults(kGone);
     absl::SleepFor(absl::Milliseconds(5));
   }

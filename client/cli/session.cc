@@ -165,7 +165,7 @@ template <typename Send>
 auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span<Operand* const> operands,
                     std::span<const Destination> places, Send send) -> decltype(send(CallOptions())) {
   // A request that cannot be sent at all is refused here, and must not look like an answer of the server.
-  // What is too large for a message may travel in ranges.
+  // A request that is too large for a message may travel in ranges.
   const bool is_too_large = absl::IsResourceExhausted(sendable) && streams_;
   if (!sendable.ok() && !is_too_large) return AsUsageError(sendable);
   const absl::Time start = absl::Now();

@@ -249,7 +249,7 @@ class Client::Impl {
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> ComputeStreamed(const Args& args, const LargeArrays& large, absl::Time deadline,
                                           const CallOptions& options);
-  // How far a streamed call came: the server has accepted it, or computed it.
+  // Says how far a streamed call came: the server has accepted it, or computed it.
   enum class Stage { kAsking, kAccepted, kComputed };
   template <typename Outcome, typename Args>
   absl::StatusOr<Outcome> StreamOnce(const Args& given, const LargeArrays& large, absl::Time deadline,

@@ -22,8 +22,7 @@
 namespace warpline::client {
 
 // The largest of `bytes` that must be taken out until the others have fewer than `limit` together. In order
-// of their places.
-// At most `most`.
+// of their places. No more than `most` are taken.
 std::vector<std::size_t> LargestOf(const std::vector<std::size_t>& bytes, std::size_t limit,
                                    std::size_t most = SIZE_MAX);
 

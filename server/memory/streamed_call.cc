@@ -25,7 +25,7 @@ StreamedCall::StreamedCall(StreamedCalls& calls, std::size_t windows, FairBudget
 
 StreamedCall::~StreamedCall() {
   MutexLock lock(&calls_.mutex_);
-  --calls_.count_;
+  calls_.calls_.erase(this);
 }
 
 void StreamedCall::Await(std::size_t uploads, Events events) {
@@ -102,6 +102,12 @@ void StreamedCall::ReturnBudget() {
   part_.Return();
 }
 
+std::function<void()> StreamedCall::GiveUpIfIdle(MonotonicTime since) const {
+  MutexLock lock(&mutex_);
+  if (!events_.has_value() || windows_used_ > 0 || used_ > since) return nullptr;
+  return events_->give_up;
+}
+
 MonotonicTime StreamedCall::used() const {
   MutexLock lock(&mutex_);
   return windows_used_ > 0 ? MonotonicClock::now() : used_;
@@ -155,9 +161,10 @@ absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const C
     if (ticket.ok()) {
       MutexLock lock(&mutex_);
       if (drains_) return absl::UnavailableError("the server is draining");
-      ++count_;
-      return std::shared_ptr<StreamedCall>(
+      const std::shared_ptr<StreamedCall> call(
           new StreamedCall(*this, windows, *std::move(part), *std::move(ticket)));
+      calls_.insert(call.get());
+      return call;
     }
     if (windows == 1) return ticket.status();
   }
@@ -227,9 +234,21 @@ void StreamedCalls::Drain() {
   drains_ = true;
 }
 
-int StreamedCalls::count() const {
+void StreamedCalls::EndIdle(absl::Duration idle) {
+  const MonotonicTime since = MonotonicClock::now() - absl::ToChronoNanoseconds(idle);
+  std::vector<std::function<void()>> given_up;  // called without the lock
+  {
+    MutexLock lock(&mutex_);
+    for (const StreamedCall* call : calls_) {
+      if (auto give_up = call->GiveUpIfIdle(since)) given_up.push_back(std::move(give_up));
+    }
+  }
+  for (const auto& give_up : given_up) give_up();
+}
+
+std::size_t StreamedCalls::count() const {
   MutexLock lock(&mutex_);
-  return count_;
+  return calls_.size();
 }
 
 }  // namespace warpline

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/clock.h"
@@ -41,6 +42,7 @@ class StreamedCall {
   struct Events {
     std::function<void()> progress;  // called under a lock: it must not come back here
     std::function<void()> complete;  // the last byte has arrived; called once
+    std::function<void()> give_up;   // EndIdle: nothing arrives, and the server drains
   };
 
   ~StreamedCall();
@@ -76,6 +78,8 @@ class StreamedCall {
   StreamedCall(StreamedCalls& calls, std::size_t windows, FairBudget::Part part, Ticket ticket);
 
   void ReturnBudget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the function that gives the call up, if it waits and nothing of it has moved since; else null.
+  std::function<void()> GiveUpIfIdle(MonotonicTime since) const;
 
   StreamedCalls& calls_;
   const std::size_t windows_;
@@ -118,8 +122,10 @@ class StreamedCalls {
   std::size_t max_bytes() const;
   // From now on no call is opened.
   void Drain();
+  // Gives up calls that wait for uploads of which nothing has come for so long.
+  void EndIdle(absl::Duration idle);
   // Returns how many there are.
-  int count() const;
+  std::size_t count() const;
 
  private:
   friend class StreamedCall;
@@ -134,7 +140,7 @@ class StreamedCalls {
   std::vector<Gauge> bytes_;
   mutable Mutex mutex_;
   bool drains_ ABSL_GUARDED_BY(mutex_) = false;
-  int count_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_set<StreamedCall*> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace warpline

@@ -171,7 +171,7 @@ class TensorStore {
 
   // Begins the lease of the entry anew.
   void RenewEntry(Entry& entry, std::optional<absl::Duration> ttl) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The tensor, or why there is none. Of uploads only those who write know.
+  // The tensor, or why there is none. Only those who write find uploads.
   absl::StatusOr<std::shared_ptr<Entry>> Find(OwnerId owner, std::string_view id, bool writes = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Insert(OwnerId owner, std::shared_ptr<Entry> entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -18,8 +18,7 @@ namespace warpline {
 struct Binding {
   int tensor = 0;
   Placement staged = {};
-  Buffer memory = {};       // of its own
-  bool has_memory = false;  // a sink's memory was found before the device is known
+  Buffer memory = {};  // of its own
 };
 using Bindings = absl::InlinedVector<Binding, 4>;
 

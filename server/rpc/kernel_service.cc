@@ -194,7 +194,7 @@ absl::Status KernelService::FindSinks(const Plan& plan, const Caller& caller, in
                                       Bindings& bindings) const {
   for (Binding& binding : bindings) {
     if (binding.tensor < plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
-    if (binding.has_memory) continue;  // a streamed result
+    if (binding.memory.bytes().data() != nullptr) continue;  // a streamed result
     const std::size_t bytes = plan.program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
     ASSIGN_OR_RETURN(binding.memory, engine_.tensors.Allocate(caller, device, bytes));
   }
@@ -320,7 +320,6 @@ void KernelService::SubmitStreamed(UnaryCall& call, const Codec& codec, const Pl
         std::find_if(job.bindings.begin(), job.bindings.end(),
                      [&](const Binding& candidate) { return candidate.tensor == plan->program.outputs[i]; });
     binding->memory = opened->memory[next++];
-    binding->has_memory = true;
   }
   for (Binding& binding : job.bindings) {
     if (binding.tensor >= plan->program.num_inputs) continue;
@@ -376,13 +375,16 @@ void KernelService::AwaitUploads(UnaryCall& call, const Codec& codec, const Plan
     RespondError(call, codec, plan.get(), why);
   };
   if (incomplete > 0) {
-    streamed->Await(incomplete, {.progress = [&call] { call.Touch(); },
-                                 .complete =
-                                     [this, submission, go_on] {
-                                       engine_.workers.Post([submission, go_on] {
-                                         if (submission->Arrived()) go_on();
-                                       });
-                                     }});
+    streamed->Await(
+        incomplete,
+        {.progress = [&call] { call.Touch(); },
+         .complete =
+             [this, submission, go_on] {
+               engine_.workers.Post([submission, go_on] {
+                 if (submission->Arrived()) go_on();
+               });
+             },
+         .give_up = [submission] { submission->Cancel(absl::UnavailableError("the server is draining")); }});
   } else {
     static_cast<void>(submission->Arrived());
   }

@@ -38,18 +38,33 @@ inline std::string TransposedPattern(std::size_t rows, std::size_t cols) {
   return y;
 }
 
-class Announced {
+using KernelStub = v1::KernelService::Stub;
+inline auto Start(KernelStub& stub, grpc::ClientContext& context, const v1::TransposeRequest& request,
+                  grpc::CompletionQueue& queue) {
+  return stub.AsyncTranspose(&context, request, &queue);
+}
+inline auto Start(KernelStub& stub, grpc::ClientContext& context, const v1::GemmRequest& request,
+                  grpc::CompletionQueue& queue) {
+  return stub.AsyncGemm(&context, request, &queue);
+}
+inline auto Start(KernelStub& stub, grpc::ClientContext& context, const v1::RunRequest& request,
+                  grpc::CompletionQueue& queue) {
+  return stub.AsyncRun(&context, request, &queue);
+}
+
+template <typename Request, typename Response>
+class AnnouncedCall {
  public:
-  Announced(const std::shared_ptr<grpc::Channel>& channel, const v1::TransposeRequest& request,
-            absl::Duration timeout = absl::Seconds(120), const std::string& request_id = "",
-            const std::string& token = "")
+  AnnouncedCall(const std::shared_ptr<grpc::Channel>& channel, const Request& request,
+                absl::Duration timeout = absl::Seconds(120), const std::string& request_id = "",
+                const std::string& token = "")
       : stub_(v1::KernelService::NewStub(channel)) {
     SetTimeout(context_, timeout);
     if (!request_id.empty()) context_.AddMetadata("x-request-id", request_id);
     if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
-    reader_ = stub_->AsyncTranspose(&context_, request, &queue_);
+    reader_ = Start(*stub_, context_, request, queue_);
   }
-  ~Announced() {
+  ~AnnouncedCall() {
     if (!finished_) {
       context_.TryCancel();
       Finish();
@@ -57,8 +72,8 @@ class Announced {
     queue_.Shutdown();
     Await();
   }
-  Announced(const Announced&) = delete;
-  Announced& operator=(const Announced&) = delete;
+  AnnouncedCall(const AnnouncedCall&) = delete;
+  AnnouncedCall& operator=(const AnnouncedCall&) = delete;
 
   // Nothing if the server has not accepted the request: Finish tells why.
   std::optional<v1::Uploads> Accepted() {
@@ -72,8 +87,8 @@ class Announced {
     return uploads;
   }
   void Cancel() { context_.TryCancel(); }
-  Answer<v1::TransposeResponse> Finish() {
-    Answer<v1::TransposeResponse> answer;
+  Answer<Response> Finish() {
+    Answer<Response> answer;
     finished_ = true;
     reader_->Finish(&answer.response, &answer.status, nullptr);
     Await();
@@ -90,9 +105,10 @@ class Announced {
   std::unique_ptr<v1::KernelService::Stub> stub_;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::TransposeResponse>> reader_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> reader_;
   bool finished_ = false;
 };
+using Announced = AnnouncedCall<v1::TransposeRequest, v1::TransposeResponse>;
 
 }  // namespace warpline
 

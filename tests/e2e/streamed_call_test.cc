@@ -124,27 +124,16 @@ TEST_F(StreamedCallTest, OperandsWithOneNumberAreOneUpload) {
   request.mutable_b()->set_data_type(v1::DATA_TYPE_F16);
   EXPECT_THAT(refused(), ElementsAre("b.upload.number"));
   *request.mutable_b() = request.a();
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  void* tag = nullptr;
-  bool ok = false;
-  const auto reader = stub->AsyncGemm(&context, request, &queue);
-  reader->ReadInitialMetadata(nullptr);
-  queue.Next(&tag, &ok);
-  v1::Uploads uploads;
-  const auto found = context.GetServerInitialMetadata().find("x-warpline-uploads-bin");
-  ASSERT_NE(found, context.GetServerInitialMetadata().end());
-  ASSERT_TRUE(uploads.ParseFromArray(found->second.data(), static_cast<int>(found->second.size())));
-  ASSERT_THAT(uploads.ids(), SizeIs(1));
+  AnnouncedCall<v1::GemmRequest, v1::GemmResponse> call(daemon_.Channel(), request);
+  const auto uploads = call.Accepted();
+  ASSERT_TRUE(uploads.has_value());
+  ASSERT_THAT(uploads->ids(), SizeIs(1));
   const std::vector<float> values = {1, 2, 3, 4};
   const std::string bytes(reinterpret_cast<const char*>(values.data()), 16);
-  EXPECT_TRUE(tensors_.Put(uploads.ids(0), 0, bytes).status.ok());
-  v1::GemmResponse response;
-  grpc::Status status;
-  reader->Finish(&response, &status, nullptr);
-  queue.Next(&tag, &ok);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_THAT(F32Values(response.d()), ElementsAre(7, 10, 15, 22));
+  EXPECT_TRUE(tensors_.Put(uploads->ids(0), 0, bytes).status.ok());
+  const auto answer = call.Finish();
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_THAT(F32Values(answer.response.d()), ElementsAre(7, 10, 15, 22));
 }
 
 TEST_F(StreamedCallTest, AnUploadWithoutElementsIsCompleteAtOnce) {
@@ -168,27 +157,15 @@ TEST_F(StreamedCallTest, AnEmptyUploadDoesNotStandForAnother) {
     input.mutable_tensor()->add_shape(rows);
     input.mutable_tensor()->mutable_upload()->set_number(rows == 0 ? 0 : 1);
   }
-  const auto stub = v1::KernelService::NewStub(daemon_.Channel());
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  void* tag = nullptr;
-  bool ok = false;
-  const auto reader = stub->AsyncRun(&context, request, &queue);
-  reader->ReadInitialMetadata(nullptr);
-  queue.Next(&tag, &ok);
-  v1::Uploads uploads;
-  const auto found = context.GetServerInitialMetadata().find("x-warpline-uploads-bin");
-  ASSERT_NE(found, context.GetServerInitialMetadata().end());
-  ASSERT_TRUE(uploads.ParseFromArray(found->second.data(), static_cast<int>(found->second.size())));
-  ASSERT_THAT(uploads.ids(), SizeIs(2));
-  EXPECT_TRUE(tensors_.Put(uploads.ids(0), 0, "").status.ok());
-  EXPECT_TRUE(tensors_.Put(uploads.ids(1), 0, "abcd").status.ok()) << "the call still waits for it";
-  v1::RunResponse response;
-  grpc::Status status;
-  reader->Finish(&response, &status, nullptr);
-  queue.Next(&tag, &ok);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(response.outputs(0).tensor().inline_(), "abcd");
+  AnnouncedCall<v1::RunRequest, v1::RunResponse> call(daemon_.Channel(), request);
+  const auto uploads = call.Accepted();
+  ASSERT_TRUE(uploads.has_value());
+  ASSERT_THAT(uploads->ids(), SizeIs(2));
+  EXPECT_TRUE(tensors_.Put(uploads->ids(0), 0, "").status.ok());
+  EXPECT_TRUE(tensors_.Put(uploads->ids(1), 0, "abcd").status.ok()) << "the call still waits for it";
+  const auto answer = call.Finish();
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_EQ(answer.response.outputs(0).tensor().inline_(), "abcd");
 }
 
 TEST_F(StreamedCallTest, AnnouncedAndNothingSent) {
@@ -420,6 +397,15 @@ TEST(StreamedCallDrainTest, WhatIsAcceptedIsServedAndNothingNew) {
   EXPECT_TRUE(got.status.ok()) << got.status.error_message();
   EXPECT_TRUE(got.data == TransposedPattern(kRows, kCols));
   EXPECT_TRUE(tensors.Drop(answer.response.y().resident().id()).status.ok());
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
+TEST(StreamedCallDrainTest, DoesNotWaitForUploadsOfWhichNothingComes) {
+  Daemon daemon;
+  Announced call(daemon.Channel(), StreamedTranspose(kRows, kCols));
+  ASSERT_TRUE(call.Accepted().has_value());
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(call.Finish().status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(daemon.Wait(), 0);
 }
 

@@ -120,6 +120,18 @@ TEST_F(StreamedCallTest, TellsOfEachMebibyteAndOfTheEndOnce) {
   EXPECT_EQ(complete, 1);
 }
 
+TEST_F(StreamedCallTest, GivesUpTheWaitOfCallsOfWhichNothingMoves) {
+  const auto idle = Open({8 * kMiB}), moving = Open({8 * kMiB}), computed = Open({8 * kMiB});
+  int given_up = 0;
+  idle->call->Await(1, {.progress = [] {}, .complete = [] {}, .give_up = [&] { ++given_up; }});
+  moving->call->Await(1, {.progress = [] {}, .complete = [] {}, .give_up = [] { FAIL(); }});
+  ASSERT_THAT(moving->call->TakeWindow(), IsOk());
+  calls_.EndIdle(absl::Hours(1));
+  EXPECT_EQ(given_up, 0);
+  calls_.EndIdle(absl::ZeroDuration());
+  EXPECT_EQ(given_up, 1);
+}
+
 TEST_F(StreamedCallTest, TellsNothingToThoseWhoStoppedWaiting) {
   const auto opened = Open({8 * kMiB});
   opened->call->Await(1, {.progress = [] { FAIL(); }, .complete = [] { FAIL(); }});

@@ -77,7 +77,7 @@ def _remember_only(kind: Any, error: BaseException, traceback: Any) -> None:
     _raised.append(error)
 
 
-# What a signal handler raises in it ends the call, as above.
+# A signal handler that raises in it ends the call, as above.
 @ffi.def_extern(onerror=_remember_only)  # type: ignore[misc]
 def warpline_python_progress(data: Any, done: int, total: int) -> None:
     ffi.from_handle(data)(done, total)
