@@ -80,6 +80,13 @@ CudaChoice<ProblemT> ChooseInOrder(std::span<const CudaVariant<ProblemT>> table,
   return {};
 }
 
+// Chooses the first row that suits any other problem, whatever the addresses.
+template <typename ProblemT>
+CudaChoice<ProblemT> Choose(const ProblemT& problem, std::string_view variant, const DeviceTraits& traits,
+                            const Operands&) {
+  return ChooseInOrder(CudaTable(problem), problem, variant, traits);
+}
+
 // Chooses what runs instead of a row of the server's choice that refused the problem at its launch: the next
 // one of the table.
 template <typename ProblemT>

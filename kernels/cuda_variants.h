@@ -35,12 +35,22 @@ std::span<const CudaVariant<TransposeProblem>> CudaTransposeVariants();
 std::span<const CudaVariant<GemmProblem>> CudaGemmVariants();
 std::span<const CudaVariant<ReduceProblem>> CudaReduceVariants();
 std::span<const CudaVariant<MapProblem>> CudaMapVariants();
+std::span<const CudaVariant<TakeProblem>> CudaTakeVariants();
+std::span<const CudaVariant<PutProblem>> CudaPutVariants();
+std::span<const CudaVariant<ScanProblem>> CudaScanVariants();
+std::span<const CudaVariant<SortProblem>> CudaSortVariants();
+std::span<const CudaVariant<SearchProblem>> CudaSearchVariants();
 
 // From a problem's type to its table.
 inline auto CudaTable(const TransposeProblem&) { return CudaTransposeVariants(); }
 inline auto CudaTable(const GemmProblem&) { return CudaGemmVariants(); }
 inline auto CudaTable(const ReduceProblem&) { return CudaReduceVariants(); }
 inline auto CudaTable(const MapProblem&) { return CudaMapVariants(); }
+inline auto CudaTable(const TakeProblem&) { return CudaTakeVariants(); }
+inline auto CudaTable(const PutProblem&) { return CudaPutVariants(); }
+inline auto CudaTable(const ScanProblem&) { return CudaScanVariants(); }
+inline auto CudaTable(const SortProblem&) { return CudaSortVariants(); }
+inline auto CudaTable(const SearchProblem&) { return CudaSearchVariants(); }
 
 }  // namespace warpline
 

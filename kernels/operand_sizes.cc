@@ -43,9 +43,33 @@ std::vector<OperandSize> Inputs(const GemmProblem& p) {
   return inputs;
 }
 
+std::vector<OperandSize> Inputs(const TakeProblem& p) {
+  const std::int64_t x = Extent(p.shape, p.x_strides);
+  const bool reads = x > 0 && p.axis_size > 0;
+  return {{reads ? x + (p.axis_size - 1) * std::abs(p.axis_stride) : 0, p.dtype},
+          {Extent(p.shape, p.index_strides), p.index_dtype}};
+}
+std::vector<OperandSize> Inputs(const PutProblem& p) {
+  return {{p.shape.Count(), p.dtype},
+          {Extent(p.index_shape, p.index_strides), p.index_dtype},
+          {Extent(p.index_shape, p.value_strides), p.dtype}};
+}
+std::vector<OperandSize> Inputs(const ScanProblem& p) { return {{p.outer * p.count * p.inner, p.dtype}}; }
+std::vector<OperandSize> Inputs(const SortProblem& p) { return {{p.rows * p.count, p.dtype}}; }
+std::vector<OperandSize> Inputs(const SearchProblem& p) {
+  std::vector<OperandSize> inputs = {{p.count, p.dtype}, {p.needles, p.dtype}};
+  if (p.has_sorter) inputs.push_back({p.count, p.sorter_dtype});
+  return inputs;
+}
+
 OperandSize Output(const TransposeProblem& p) { return {p.shape.Count(), p.dtype}; }
 OperandSize Output(const ReduceProblem& p) { return {p.OutputShape(false).Count(), p.OutDType()}; }
 OperandSize Output(const MapProblem& p) { return {Extent(p.shape, p.OutStrides()), p.OutDType()}; }
+OperandSize Output(const TakeProblem& p) { return {p.shape.Count(), p.dtype}; }
+OperandSize Output(const PutProblem& p) { return {p.shape.Count(), p.dtype}; }
+OperandSize Output(const ScanProblem& p) { return {p.outer * p.count * p.inner, p.dtype}; }
+OperandSize Output(const SortProblem& p) { return {p.rows * p.taken, p.values ? p.dtype : DType::kI64}; }
+OperandSize Output(const SearchProblem& p) { return {p.needles, DType::kI64}; }
 OperandSize Output(const GemmProblem& p) { return {p.batch.Count() * p.m * p.n, p.OutDType()}; }
 
 }  // namespace

@@ -28,6 +28,16 @@ std::string_view Name(Op op) {
       return "reduce";
     case Op::kMap:
       return "map";
+    case Op::kTake:
+      return "take";
+    case Op::kPut:
+      return "put";
+    case Op::kScan:
+      return "scan";
+    case Op::kSort:
+      return "sort";
+    case Op::kSearch:
+      return "search";
   }
   return "?";
 }
@@ -92,11 +102,14 @@ std::int64_t ReduceProblem::ReducedCount() const {
 }
 
 Op OpOf(const Problem& problem) {
-  return std::visit(Overloaded{[](const TransposeProblem&) { return Op::kTranspose; },
-                               [](const GemmProblem&) { return Op::kGemm; },
-                               [](const ReduceProblem&) { return Op::kReduce; },
-                               [](const MapProblem&) { return Op::kMap; }},
-                    problem);
+  return std::visit(
+      Overloaded{[](const TransposeProblem&) { return Op::kTranspose; },
+                 [](const GemmProblem&) { return Op::kGemm; },
+                 [](const ReduceProblem&) { return Op::kReduce; }, [](const MapProblem&) { return Op::kMap; },
+                 [](const TakeProblem&) { return Op::kTake; }, [](const PutProblem&) { return Op::kPut; },
+                 [](const ScanProblem&) { return Op::kScan; }, [](const SortProblem&) { return Op::kSort; },
+                 [](const SearchProblem&) { return Op::kSearch; }},
+      problem);
 }
 
 DType DTypeOf(const Problem& problem) {
@@ -155,6 +168,32 @@ double BytesMoved(const MapProblem& p) {
   return bytes;
 }
 
+double Bytes(std::int64_t count, DType dtype) {
+  return static_cast<double>(count) * static_cast<double>(SizeOf(dtype));
+}
+
+double BytesMoved(const TakeProblem& p) {
+  return 2 * Bytes(p.shape, p.dtype) + StridedBytes(p.shape, p.index_strides, p.index_dtype);
+}
+
+double BytesMoved(const PutProblem& p) {
+  return 2 * Bytes(p.shape, p.dtype) + StridedBytes(p.index_shape, p.index_strides, p.index_dtype) +
+         StridedBytes(p.index_shape, p.value_strides, p.dtype);
+}
+
+double BytesMoved(const ScanProblem& p) { return 2 * Bytes(p.outer * p.count * p.inner, p.dtype); }
+
+double BytesMoved(const SortProblem& p) {
+  const std::int64_t taken = p.rows * p.taken;
+  return Bytes(p.rows * p.count, p.dtype) + (p.values ? Bytes(taken, p.dtype) : 0) +
+         (p.indices ? Bytes(taken, DType::kI64) : 0);
+}
+
+double BytesMoved(const SearchProblem& p) {
+  return Bytes(p.count + p.needles, p.dtype) + Bytes(p.needles, DType::kI64) +
+         (p.has_sorter ? Bytes(p.count, p.sorter_dtype) : 0);
+}
+
 }  // namespace
 
 double BytesOf(const Problem& problem) {
@@ -162,18 +201,21 @@ double BytesOf(const Problem& problem) {
 }
 
 double FlopsOf(const Problem& problem) {
-  return std::visit(Overloaded{[](const TransposeProblem&) { return 0.0; },
-                               [](const GemmProblem& p) {
-                                 return 2.0 * static_cast<double>(p.batch.Count()) *
-                                        static_cast<double>(p.m) * static_cast<double>(p.n) *
-                                        static_cast<double>(p.k);
-                               },
-                               [](const ReduceProblem& p) { return static_cast<double>(p.shape.Count()); },
-                               [](const MapProblem& p) {
-                                 const auto nodes = static_cast<double>(p.nodes.size()) - p.ConstantCount();
-                                 return nodes * static_cast<double>(p.shape.Count());
-                               }},
-                    problem);
+  return std::visit(
+      Overloaded{[](const TransposeProblem&) { return 0.0; },
+                 [](const GemmProblem& p) {
+                   return 2.0 * static_cast<double>(p.batch.Count()) * static_cast<double>(p.m) *
+                          static_cast<double>(p.n) * static_cast<double>(p.k);
+                 },
+                 [](const ReduceProblem& p) { return static_cast<double>(p.shape.Count()); },
+                 [](const TakeProblem&) { return 0.0; }, [](const PutProblem&) { return 0.0; },
+                 [](const ScanProblem& p) { return static_cast<double>(p.outer * p.count * p.inner); },
+                 [](const SortProblem&) { return 0.0; }, [](const SearchProblem&) { return 0.0; },
+                 [](const MapProblem& p) {
+                   const auto nodes = static_cast<double>(p.nodes.size()) - p.ConstantCount();
+                   return nodes * static_cast<double>(p.shape.Count());
+                 }},
+      problem);
 }
 
 }  // namespace warpline

@@ -12,13 +12,16 @@
 
 #include "kernels/dtype.h"
 #include "kernels/gemm/batch.h"
+#include "kernels/index_problems.h"
 #include "kernels/map/operations.h"
+#include "kernels/order_problems.h"
 #include "kernels/shape.h"
 
 namespace warpline {
 
-enum class Op : std::uint8_t { kTranspose, kGemm, kReduce, kMap };
-inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm, Op::kReduce, Op::kMap};
+enum class Op : std::uint8_t { kTranspose, kGemm, kReduce, kMap, kTake, kPut, kScan, kSort, kSearch };
+inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm, Op::kReduce, Op::kMap,   Op::kTake,
+                                       Op::kPut,       Op::kScan, Op::kSort,   Op::kSearch};
 std::string_view Name(Op op);
 
 // y[i0, i1, ...] = x[...] with y's axis i being x's axis perm[i].
@@ -167,7 +170,8 @@ struct MapProblem {
   friend bool operator==(const MapProblem&, const MapProblem&) = default;
 };
 
-using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, MapProblem>;
+using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, MapProblem, TakeProblem,
+                             PutProblem, ScanProblem, SortProblem, SearchProblem>;
 
 Op OpOf(const Problem& problem);
 DType DTypeOf(const Problem& problem);  // of the inputs

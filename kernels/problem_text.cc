@@ -484,12 +484,16 @@ absl::StatusOr<std::vector<Problem>> ParseProblems(std::string_view text, std::s
 std::string ProblemText(const Problem& problem) {
   return std::visit(
       [&](const auto& p) -> std::string {
-        const Shape shape = ShapeOf(p);
-        if (shape.rank == 0 || shape.Count() == 0) return "";
-        if constexpr (std::is_same_v<decltype(p), const MapProblem&>) {
-          return p.further.empty() ? MapText(p) : "";
+        if constexpr (requires { ShapeOf(p); }) {
+          const Shape shape = ShapeOf(p);
+          if (shape.rank == 0 || shape.Count() == 0) return "";
+          if constexpr (std::is_same_v<decltype(p), const MapProblem&>) {
+            return p.further.empty() ? MapText(p) : "";
+          } else {
+            return absl::StrCat(OpName(problem), " ", TypeName(problem), " ", Sizes(shape), Details(p));
+          }
         } else {
-          return absl::StrCat(OpName(problem), " ", TypeName(problem), " ", Sizes(shape), Details(p));
+          return "";
         }
       },
       problem);

@@ -35,7 +35,8 @@ absl::StatusOr<Problem> ParseProblem(std::string_view text);
 absl::StatusOr<std::vector<Problem>> ParseProblems(std::string_view text, std::string_view source);
 
 // The shortest line that means the problem. Equal for two problems exactly when they are the same. Of arrays
-// without axes or elements, and of maps with several results, there is none: empty.
+// without axes or elements, of maps with several results, and of operations that are not above, there is
+// none: empty.
 std::string ProblemText(const Problem& problem);
 
 }  // namespace warpline

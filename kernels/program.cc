@@ -69,6 +69,41 @@ void AppendProblem(std::string& to, const MapProblem& p) {
   for (const std::int16_t node : p.further) Append(to, node);
 }
 
+void AppendProblem(std::string& to, const TakeProblem& p) {
+  Append(to, p.index_dtype);
+  Append(to, p.shape);
+  Append(to, p.x_strides, p.shape.rank);
+  Append(to, p.index_strides, p.shape.rank);
+  Append(to, p.axis_size);
+  Append(to, p.axis_stride);
+}
+
+void AppendProblem(std::string& to, const PutProblem& p) {
+  Append(to, p.index_dtype);
+  Append(to, p.shape);
+  Append(to, p.axis);
+  Append(to, p.index_shape);
+  Append(to, p.index_strides, p.shape.rank);
+  Append(to, p.value_strides, p.shape.rank);
+}
+
+void AppendProblem(std::string& to, const ScanProblem& p) {
+  Append(to, p.op);
+  for (const std::int64_t size : {p.outer, p.count, p.inner}) Append(to, size);
+  for (const bool flag : {p.exclusive, p.reverse}) Append(to, flag);
+}
+
+void AppendProblem(std::string& to, const SortProblem& p) {
+  for (const std::int64_t size : {p.rows, p.count, p.taken}) Append(to, size);
+  for (const bool flag : {p.descending, p.nan_first, p.values, p.indices}) Append(to, flag);
+}
+
+void AppendProblem(std::string& to, const SearchProblem& p) {
+  for (const std::int64_t size : {p.count, p.needles}) Append(to, size);
+  for (const bool flag : {p.right, p.has_sorter}) Append(to, flag);
+  Append(to, p.sorter_dtype);
+}
+
 }  // namespace
 
 std::string Signature(const Program& program, const OwnMemory& own) {

@@ -7,6 +7,7 @@
 #define WARPLINE_KERNELS_VARIANT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -40,19 +41,39 @@ struct Interest {
   bool HasEnded() const { return ends != nullptr && ends(of); }
 };
 
+// The first index of a program that is out of range: of the step that comes first, that at the least place
+// among its indices. Kernels on a GPU write it under the lock.
+struct BadIndex {
+  static constexpr std::int32_t kNone = 0x7fffffff;
+
+  std::int32_t step = kNone;
+  std::int32_t locked = 0;
+  std::int64_t place = 0, value = 0;
+};
+
+// The place where kernels report such an index; null: nowhere. `seen` is a copy of it that the host can read,
+// if there is one.
+struct BadIndexReport {
+  BadIndex* found = nullptr;
+  BadIndex* seen = nullptr;
+  std::int32_t step = 0;
+};
+
 // Addresses for one launch, all in the memory of the backend. `in` holds the operands in their order: A, B,
-// then C if has_c, then the bias if has_bias for a gemm; x and y for an addition; the inputs of a map; x
-// otherwise. Bases are aligned to 256 bytes by the server; kernels require only the alignment of an element.
-// `scalars` points at ScalarCount(problem) of them, and is null if that is 0. The workspace has the bytes the
-// row asked for, or more, and holds nothing between launches.
+// then C if has_c, then the bias if has_bias for a gemm; the inputs of a map; x and the indices of a take; x,
+// the indices and the values of a put; x1, x2 and the sorter of a search; x otherwise. Bases are aligned to
+// 256 bytes by the server; kernels require only the alignment of an element. `scalars` points at
+// ScalarCount(problem) of them, and is null if that is 0. The workspace has the bytes the row asked for, or
+// more, and holds nothing between launches.
 struct Operands {
   const void* in[kMaxMapInputs] = {};
   void* out = nullptr;
-  void* further[kMaxMapOutputs - 1] = {};  // MapProblem::further
+  void* further[kMaxMapOutputs - 1] = {};  // MapProblem::further, and the indices of a sort with values
   const StepScalars* scalars = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
   Interest interest;
+  BadIndexReport bad_index;
 };
 
 // The cost of a variant, beyond what the rates of its device say about the problem (server/plan/cost.h).

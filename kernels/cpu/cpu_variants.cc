@@ -1,6 +1,7 @@
 #include "kernels/cpu/cpu_variants.h"
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 #include "kernels/cpu/launchers.h"
@@ -122,11 +123,61 @@ constexpr std::array kMap = {
                            MapBlocksCost},
 };
 
+// For each key, the comparisons of a sort, or of the heap of the elements that are taken.
+VariantCost SortCost(const SortProblem& problem, const DeviceTraits&) {
+  const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.count);
+  return {.serial = elements * (2 + 4 * std::log2(static_cast<double>(problem.taken) + 1))};
+}
+VariantCost SearchCost(const SearchProblem& problem, const DeviceTraits&) {
+  return {.serial = static_cast<double>(problem.needles) *
+                    (4 + 8 * std::log2(static_cast<double>(problem.count) + 1))};
+}
+VariantCost ScanCost(const ScanProblem& problem, const DeviceTraits&) {
+  return {.serial = 2 * static_cast<double>(problem.outer) * static_cast<double>(problem.count) *
+                    static_cast<double>(problem.inner)};
+}
+VariantCost TakeCost(const TakeProblem& problem, const DeviceTraits&) {
+  return {.transfer = 2, .serial = 2 * static_cast<double>(problem.shape.Count())};
+}
+VariantCost PutCost(const PutProblem& problem, const DeviceTraits&) {
+  return {.serial = 4 * static_cast<double>(problem.index_shape.Count())};
+}
+
+constexpr std::array kTake = {
+    CpuVariant<TakeProblem>{"runs", "copies what is contiguous for one index", true, AnyDType,
+                            Always<TakeProblem>, NoWorkspace<TakeProblem>, cpu::Take, nullptr, nullptr,
+                            TakeCost},
+};
+constexpr std::array kPut = {
+    CpuVariant<PutProblem>{"in_order", "writes one value after the other", true, AnyDType, Always<PutProblem>,
+                           NoWorkspace<PutProblem>, cpu::Put, nullptr, nullptr, PutCost},
+};
+constexpr std::array kScan = {
+    CpuVariant<ScanProblem>{"in_order", "one element after the other, in the type of the result", true,
+                            IsScanType, Always<ScanProblem>, NoWorkspace<ScanProblem>, cpu::Scan, nullptr,
+                            nullptr, ScanCost},
+};
+constexpr std::array kSort = {
+    CpuVariant<SortProblem>{"keys", "the standard library's sort of integer keys, or a heap of those taken",
+                            true, IsReal, Always<SortProblem>, cpu::SortWorkspaceBytes, cpu::Sort, nullptr,
+                            nullptr, SortCost},
+};
+constexpr std::array kSearch = {
+    CpuVariant<SearchProblem>{"bisect", "a binary search for each needle", true, IsReal,
+                              Always<SearchProblem>, NoWorkspace<SearchProblem>, cpu::Search, nullptr,
+                              nullptr, SearchCost},
+};
+
 }  // namespace
 
 std::span<const CpuVariant<TransposeProblem>> CpuTransposeVariants() { return kTranspose; }
 std::span<const CpuVariant<GemmProblem>> CpuGemmVariants() { return kGemm; }
 std::span<const CpuVariant<ReduceProblem>> CpuReduceVariants() { return kReduce; }
 std::span<const CpuVariant<MapProblem>> CpuMapVariants() { return kMap; }
+std::span<const CpuVariant<TakeProblem>> CpuTakeVariants() { return kTake; }
+std::span<const CpuVariant<PutProblem>> CpuPutVariants() { return kPut; }
+std::span<const CpuVariant<ScanProblem>> CpuScanVariants() { return kScan; }
+std::span<const CpuVariant<SortProblem>> CpuSortVariants() { return kSort; }
+std::span<const CpuVariant<SearchProblem>> CpuSearchVariants() { return kSearch; }
 
 }  // namespace warpline

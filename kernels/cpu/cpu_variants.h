@@ -17,14 +17,23 @@ using CpuVariant = Variant<ProblemT, CpuLaunch<ProblemT>>;
 std::span<const CpuVariant<TransposeProblem>> CpuTransposeVariants();
 std::span<const CpuVariant<GemmProblem>> CpuGemmVariants();
 std::span<const CpuVariant<ReduceProblem>> CpuReduceVariants();
-// One table for cast, scale and add.
 std::span<const CpuVariant<MapProblem>> CpuMapVariants();
+std::span<const CpuVariant<TakeProblem>> CpuTakeVariants();
+std::span<const CpuVariant<PutProblem>> CpuPutVariants();
+std::span<const CpuVariant<ScanProblem>> CpuScanVariants();
+std::span<const CpuVariant<SortProblem>> CpuSortVariants();
+std::span<const CpuVariant<SearchProblem>> CpuSearchVariants();
 
 // From a problem's type to its table.
 inline auto CpuTable(const TransposeProblem&) { return CpuTransposeVariants(); }
 inline auto CpuTable(const GemmProblem&) { return CpuGemmVariants(); }
 inline auto CpuTable(const ReduceProblem&) { return CpuReduceVariants(); }
 inline auto CpuTable(const MapProblem&) { return CpuMapVariants(); }
+inline auto CpuTable(const TakeProblem&) { return CpuTakeVariants(); }
+inline auto CpuTable(const PutProblem&) { return CpuPutVariants(); }
+inline auto CpuTable(const ScanProblem&) { return CpuScanVariants(); }
+inline auto CpuTable(const SortProblem&) { return CpuSortVariants(); }
+inline auto CpuTable(const SearchProblem&) { return CpuSearchVariants(); }
 
 }  // namespace warpline
 

@@ -33,6 +33,17 @@ void ReduceReference(const ReduceProblem& problem, const Operands& operands);
 std::size_t MapBlocksWorkspaceBytes(const MapProblem& problem, const DeviceTraits& traits);
 void MapBlocks(const MapProblem& problem, const Operands& operands);
 
+// Indices out of range are reported before anything is written.
+void Take(const TakeProblem& problem, const Operands& operands);
+void Put(const PutProblem& problem, const Operands& operands);
+void Search(const SearchProblem& problem, const Operands& operands);
+
+void Scan(const ScanProblem& problem, const Operands& operands);
+
+// The workspace has the keys of one row, or of the elements of it that are taken.
+std::size_t SortWorkspaceBytes(const SortProblem& problem, const DeviceTraits& traits);
+void Sort(const SortProblem& problem, const Operands& operands);
+
 }  // namespace warpline::cpu
 
 #endif  // WARPLINE_KERNELS_CPU_LAUNCHERS_H_

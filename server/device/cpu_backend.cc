@@ -20,6 +20,7 @@
 #include "server/memory/mapped_memory.h"
 #include "server/observe/nvtx.h"
 #include "server/plan/address_table.h"
+#include "server/plan/bad_index_error.h"
 #include "server/plan/cost.h"
 #include "server/plan/select_variant.h"
 
@@ -132,7 +133,9 @@ class CpuLane : public Lane {
     return entry->second;
   }
 
-  static bool MayStop(const Problem& problem) { return std::holds_alternative<MapProblem>(problem); }
+  static bool MayStop(const Problem& problem) {
+    return std::holds_alternative<MapProblem>(problem) || std::holds_alternative<SortProblem>(problem);
+  }
 
   // Between the steps of a program, which may take long together.
   static absl::Status CheckAlive(const StagedProgram& staged) {
@@ -151,12 +154,14 @@ class CpuLane : public Lane {
     const auto* row = FindVariant(CpuTable(problem), problem, step.variant, kTraits);
     if (row == nullptr) return absl::InternalError("no variant runs a validated problem");
     Operands operands = addresses.OperandsOf(step, index);
+    BadIndex bad_index;
+    operands.bad_index = {&bad_index, nullptr, static_cast<std::int32_t>(index)};
     operands.interest = {
         [](const void* of) { return !CheckAlive(*static_cast<const StagedProgram*>(of)).ok(); }, &staged};
     // Without a result there is nothing to do, however large the other sizes are.
     if (program.tensors[step.output].shape.Count() > 0) row->launch(problem, operands);
     report.variants.push_back(row->name);
-    return absl::OkStatus();
+    return BadIndexError(program, bad_index);
   }
 
   static AddressTable Addresses(const StagedProgram& staged, std::span<std::byte> scratch) {
@@ -196,6 +201,11 @@ class CpuBackend : public Backend {
     AppendVariantInfo(Op::kGemm, CpuGemmVariants(), {&kTraits, 1}, all);
     AppendVariantInfo(Op::kReduce, CpuReduceVariants(), {&kTraits, 1}, all);
     AppendVariantInfo(Op::kMap, CpuMapVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kTake, CpuTakeVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kPut, CpuPutVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kScan, CpuScanVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kSort, CpuSortVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kSearch, CpuSearchVariants(), {&kTraits, 1}, all);
     return all;
   }
 

@@ -206,6 +206,11 @@ class CudaBackend : public Backend {
     AppendVariantInfo(Op::kGemm, CudaGemmVariants(), traits, all);
     AppendVariantInfo(Op::kReduce, CudaReduceVariants(), traits, all);
     AppendVariantInfo(Op::kMap, CudaMapVariants(), traits, all);
+    AppendVariantInfo(Op::kTake, CudaTakeVariants(), traits, all);
+    AppendVariantInfo(Op::kPut, CudaPutVariants(), traits, all);
+    AppendVariantInfo(Op::kScan, CudaScanVariants(), traits, all);
+    AppendVariantInfo(Op::kSort, CudaSortVariants(), traits, all);
+    AppendVariantInfo(Op::kSearch, CudaSearchVariants(), traits, all);
     return all;
   }
 

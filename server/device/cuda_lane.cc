@@ -28,6 +28,8 @@ absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create(CudaDevice& device,
   metrics.Allocations("device").Add();
   metrics.DeviceMemoryBytes(device.info.ordinal, "arena").Add(static_cast<double>(options.lane_bytes));
   ASSIGN_OR_RETURN(lane->done_event_, gpu::CreateEvent());
+  ASSIGN_OR_RETURN(BadIndexBox bad_index, BadIndexBox::Create(device.uses_host_pointers));
+  lane->bad_index_.emplace(std::move(bad_index));
   if (device.uses_host_pointers) {
     ASSIGN_OR_RETURN(gpu::StreamFlag flag, gpu::StreamFlag::Create());
     lane->done_flag_.emplace(std::move(flag));
@@ -139,7 +141,8 @@ absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) 
   StepLaunch launch = {.context = device_.context,
                        .choices = device_.kernel_choices,
                        .stream = stream_.get(),
-                       .tuned = entry.tuned};
+                       .tuned = entry.tuned,
+                       .bad_index = bad_index_->report()};
   ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, launch, entry.variants));
   metrics_.graph_cache.instantiations.Add();
   if (options_.timing_sample == 0) return absl::OkStatus();
@@ -193,7 +196,9 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, const StepScalars
   StepLaunch launch = {.context = device_.context,
                        .choices = device_.kernel_choices,
                        .stream = StreamFor(staged, Path::kMapped),
-                       .timing = timed ? &timing_ : nullptr};
+                       .timing = timed ? &timing_ : nullptr,
+                       .tuned = {},
+                       .bad_index = bad_index_->report()};
   if (!staged.plan->Travels()) launch.tuned = entry.tuned;
   return EnqueueSteps(*staged.program, addresses, launch, entry.variants);
 }
@@ -210,7 +215,8 @@ absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const
                                 .choices = device_.kernel_choices,
                                 .stream = stream,
                                 .timing = timing,
-                                .tuned = entry.tuned},
+                                .tuned = entry.tuned,
+                                .bad_index = bad_index_->report()},
                                entry.variants));
   RETURN_IF_ERROR(CopyOut(staged, image, stream));
   return RecordTime(timing, TimingEvents::AfterCopyOut(staged.program->steps.size()), stream);
@@ -299,7 +305,8 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   if (status.ok() && run.brief) {
     if (EndsBriefly()) {
       if (run.timed) RecordTimes(*entry, run);
-      LaunchReport report{absl::OkStatus(), entry->variants, run.prepared || !WasAlone(run)};
+      LaunchReport report{bad_index_->ErrorOf(*staged.program), entry->variants,
+                          run.prepared || !WasAlone(run)};
       device_.running.fetch_sub(1);
       done(std::move(report));
       return absl::OkStatus();
@@ -312,9 +319,10 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
     device_.running.fetch_sub(1);
     return status;
   }
-  device_.completion->Watch(done_event_.get(), [this, entry, run = std::move(run),
+  device_.completion->Watch(done_event_.get(), [this, entry, program = staged.program, run = std::move(run),
                                                 done = std::move(done)](absl::Status status) mutable {
     if (run.timed && status.ok()) RecordTimes(*entry, run);
+    if (status.ok()) status = bad_index_->ErrorOf(*program);
     run.block = Buffer();  // the next job may count on it once this one is done
     LaunchReport report{std::move(status), entry->variants, run.prepared || !WasAlone(run)};
     device_.running.fetch_sub(1);
@@ -360,6 +368,7 @@ absl::Status CudaLane::EnqueueWork(const StagedProgram& staged, Entry& entry, Ru
     run.block = *std::move(block);
   }
   cudaStream_t last = StreamFor(staged, run.path);
+  RETURN_IF_ERROR(bad_index_->Prepare(last));
   switch (run.path) {
     case Path::kGraph:
       RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, last));

@@ -18,6 +18,7 @@
 #include "kernels/gpu/handle.h"
 #include "kernels/gpu/repointed_graph.h"
 #include "kernels/gpu/stream_flag.h"
+#include "server/device/bad_index_box.h"
 #include "server/device/choose_path.h"
 #include "server/device/cuda_backend.h"
 #include "server/device/cuda_device.h"
@@ -146,6 +147,7 @@ class CudaLane : public Lane {
   TransferSeries h2d_, d2h_;
   gpu::Stream stream_, urgent_stream_;  // one of them is in use at a time
   gpu::DeviceBytes arena_;
+  std::optional<BadIndexBox> bad_index_;
   gpu::Event done_event_;
   std::optional<gpu::StreamFlag> done_flag_;  // of devices that use host pointers
   TimingEvents timing_;

@@ -122,8 +122,10 @@ absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses,
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
     const std::string_view tuned = launch.tuned.empty() ? std::string_view() : launch.tuned[i];
-    ASSIGN_OR_RETURN(const std::string_view name,
-                     LaunchStep(step, tuned, addresses.OperandsOf(step, i), launch));
+    Operands operands = addresses.OperandsOf(step, i);
+    operands.bad_index = launch.bad_index;
+    operands.bad_index.step = static_cast<std::int32_t>(i);
+    ASSIGN_OR_RETURN(const std::string_view name, LaunchStep(step, tuned, operands, launch));
     variants.push_back(name);
     RETURN_IF_ERROR(RecordTime(launch.timing, TimingEvents::AfterStep(i), launch.stream));
   }

@@ -67,6 +67,7 @@ struct StepLaunch {
   // The variants that tuning has found for the steps whose variant the program leaves open. Some steps may
   // have none. An empty span means that no step has one.
   std::span<const std::string_view> tuned = {};
+  BadIndexReport bad_index = {};
 };
 
 // Enqueues the steps, whose operands are where the table says. The names of what runs go to `variants`.

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "absl/hash/hash.h"
 #include "kernels/cuda_choice.h"
@@ -58,6 +59,29 @@ H HashProblem(H hash, const MapProblem& p) {
   for (const MapNode& node : p.nodes) hash = H::combine(std::move(hash), node.op, node.dtype, node.operands);
   return hash;
 }
+template <typename H>
+H HashProblem(H hash, const TakeProblem& p) {
+  return H::combine(std::move(hash), p.dtype, p.index_dtype, p.shape.rank, p.shape.dims, p.x_strides,
+                    p.index_strides, p.axis_size, p.axis_stride);
+}
+template <typename H>
+H HashProblem(H hash, const PutProblem& p) {
+  return H::combine(std::move(hash), p.dtype, p.index_dtype, p.shape.rank, p.shape.dims, p.axis,
+                    p.index_shape.dims, p.index_strides, p.value_strides);
+}
+template <typename H>
+H HashProblem(H hash, const ScanProblem& p) {
+  return H::combine(std::move(hash), p.op, p.dtype, p.outer, p.count, p.inner, p.exclusive, p.reverse);
+}
+template <typename H>
+H HashProblem(H hash, const SortProblem& p) {
+  return H::combine(std::move(hash), p.dtype, p.rows, p.count, p.taken, p.descending, p.nan_first, p.values,
+                    p.indices);
+}
+template <typename H>
+H HashProblem(H hash, const SearchProblem& p) {
+  return H::combine(std::move(hash), p.dtype, p.count, p.needles, p.right, p.has_sorter, p.sorter_dtype);
+}
 template <typename H, typename ProblemT>
 H AbslHashValue(H hash, const ChoiceKey<ProblemT>& key) {
   return H::combine(HashProblem(std::move(hash), key.problem), key.variant, key.addresses,
@@ -69,7 +93,7 @@ class KernelChoices {
  public:
   // A choice takes about 2 KiB; that of a map of 256 nodes takes some 12 KiB.
   explicit KernelChoices(std::size_t max_of_each_operation = 1024)
-      : kept_(max_of_each_operation, max_of_each_operation, max_of_each_operation, max_of_each_operation) {}
+      : KernelChoices(max_of_each_operation, std::make_index_sequence<std::variant_size_v<Problem>>()) {}
 
   // Counts the choices that are made from now on.
   void CountIn(Counter made) { made_ = made; }
@@ -87,6 +111,10 @@ class KernelChoices {
   }
 
  private:
+  template <std::size_t... I>
+  KernelChoices(std::size_t max_of_each_operation, std::index_sequence<I...>)
+      : kept_((static_cast<void>(I), max_of_each_operation)...) {}
+
   template <typename ProblemT>
   using Kept = KeptPlans<ChoiceKey<ProblemT>, CudaChoice<ProblemT>, absl::Hash<ChoiceKey<ProblemT>>>;
 
@@ -117,7 +145,13 @@ class KernelChoices {
   }
 
   Counter made_;
-  std::tuple<Kept<TransposeProblem>, Kept<GemmProblem>, Kept<ReduceProblem>, Kept<MapProblem>> kept_;
+  template <typename Variant>
+  struct KeptOf;
+  template <typename... Problems>
+  struct KeptOf<std::variant<Problems...>> {
+    using Tuple = std::tuple<Kept<Problems>...>;
+  };
+  KeptOf<Problem>::Tuple kept_;
 };
 
 }  // namespace warpline

@@ -18,7 +18,13 @@ double RoundoffOfSums(DType dtype, DType out) {
 
 Agreement Of(const TransposeProblem&) { return {}; }
 
-Agreement Of(const MapProblem&) { return {}; }  // all variants give the same bits
+// All variants give the same bits.
+Agreement Of(const MapProblem&) { return {}; }
+Agreement Of(const TakeProblem&) { return {}; }
+Agreement Of(const PutProblem&) { return {}; }
+Agreement Of(const ScanProblem&) { return {}; }
+Agreement Of(const SortProblem&) { return {}; }
+Agreement Of(const SearchProblem&) { return {}; }
 
 Agreement Of(const GemmProblem& p) {
   const auto k = static_cast<double>(p.k) + kFactor;  // C, bias and activation round too

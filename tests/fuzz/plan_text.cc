@@ -78,6 +78,33 @@ Span SpanOf(const Shape& shape, const Strides& strides) {
   return span;
 }
 
+// Returns what a step reads of its operand i, which has this size.
+Span InputSpan(const Problem& problem, std::size_t i, const OperandSize& size) {
+  if (const auto* map = std::get_if<MapProblem>(&problem)) return SpanOf(map->shape, map->inputs[i].strides);
+  if (const auto* put = std::get_if<PutProblem>(&problem); put != nullptr && i == 2) {
+    return SpanOf(put->index_shape, put->value_strides);
+  }
+  if (const auto* take = std::get_if<TakeProblem>(&problem); take != nullptr && i == 0 && size.count > 0) {
+    Span span = SpanOf(take->shape, take->x_strides);
+    const std::int64_t reach = (take->axis_size - 1) * take->axis_stride;
+    (reach < 0 ? span.before : span.from) += std::abs(reach);
+    return span;
+  }
+  return {.before = 0, .from = size.count};
+}
+
+// The data types of the results behind the first.
+std::vector<DType> FurtherTypes(const Problem& problem) {
+  std::vector<DType> types;
+  if (const auto* map = std::get_if<MapProblem>(&problem)) {
+    for (int i = 1; i < map->ResultCount(); ++i) types.push_back(map->ResultDType(i));
+  }
+  if (const auto* sort = std::get_if<SortProblem>(&problem); sort != nullptr && sort->ResultCount() > 1) {
+    types.push_back(DType::kI64);
+  }
+  return types;
+}
+
 bool LiesIn(const TensorSpec& tensor, std::size_t offset, const Span& span, DType dtype) {
   const std::size_t size = SizeOf(dtype);
   return static_cast<std::size_t>(span.before) * size <= offset &&
@@ -92,8 +119,7 @@ std::string FlawOfOffsets(const Program& program, const Step& step) {
   if (!step.input_offsets.empty() && step.input_offsets.size() != sizes.size())
     return "operands without offsets";
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const Span span = map != nullptr ? SpanOf(map->shape, map->inputs[i].strides)
-                                     : Span{.before = 0, .from = sizes[i].count};
+    const Span span = InputSpan(step.problem, i, sizes[i]);
     const TensorSpec& tensor = program.tensors[static_cast<std::size_t>(step.inputs[i])];
     const std::size_t offset = step.input_offsets.empty() ? 0 : step.input_offsets[i];
     if (!LiesIn(tensor, offset, span, sizes[i].dtype)) return "an operand that is not in its tensor";
@@ -103,12 +129,11 @@ std::string FlawOfOffsets(const Program& program, const Step& step) {
       map != nullptr ? SpanOf(map->shape, map->OutStrides()) : Span{.before = 0, .from = result.count};
   const TensorSpec& tensor = program.tensors[static_cast<std::size_t>(step.output)];
   if (!LiesIn(tensor, step.output_offset, span, result.dtype)) return "a result that is not in its tensor";
-  const std::size_t further = map == nullptr ? 0 : map->further.size();
-  if (step.further.size() != further) return "a step with another number of results than its problem";
-  for (std::size_t i = 0; i < further; ++i) {
+  const std::vector<DType> further = FurtherTypes(step.problem);
+  if (step.further.size() != further.size()) return "a step with another number of results than its problem";
+  for (std::size_t i = 0; i < further.size(); ++i) {
     const TensorSpec& whole = program.tensors[static_cast<std::size_t>(step.further[i])];
-    const DType dtype = map->ResultDType(static_cast<int>(i) + 1);
-    if (!LiesIn(whole, 0, span, dtype)) return "a further result that is not in its tensor";
+    if (!LiesIn(whole, 0, span, further[i])) return "a further result that is not in its tensor";
   }
   return "";
 }

@@ -13,8 +13,11 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "kernels/align.h"
+#include "kernels/operand_sizes.h"
 #include "kernels/status_macros.h"
+#include "tests/testing/index_reference.h"
 #include "tests/testing/map_reference.h"
+#include "tests/testing/order_reference.h"
 #include "tests/testing/random_tensor.h"
 #include "tests/testing/reference.h"
 #include "tests/testing/shapes.h"
@@ -76,6 +79,23 @@ void AddTensors(Program& program, const MapProblem& p) {
   }
   program.steps.back().output_offset =
       static_cast<std::size_t>(ElementsBefore(p.shape, p.OutStrides())) * SizeOf(p.OutDType());
+}
+
+// Dense operands, and a dense result.
+template <typename ProblemT>
+void AddTensors(Program& program, const ProblemT& p) {
+  for (const OperandSize& size : InputSizes(p)) {
+    AddOperand(program, Spec(size.dtype, {size.count}, size.count));
+  }
+  const OperandSize out = OutputSize(p);
+  program.tensors.push_back(Spec(out.dtype, {out.count}, out.count));
+  if constexpr (std::is_same_v<ProblemT, TakeProblem>) {
+    program.steps.back().input_offsets = {static_cast<std::size_t>(ElementsBeforeFirst(p)) * SizeOf(p.dtype),
+                                          0};
+  }
+  if constexpr (std::is_same_v<ProblemT, SortProblem>) {
+    if (p.ResultCount() > 1) program.tensors.push_back(Spec(DType::kI64, {out.count}, out.count));
+  }
 }
 
 bool IsPoison(std::span<const std::byte> bytes) {
@@ -147,6 +167,39 @@ std::optional<std::string> Compare(const MapProblem& p, const std::vector<StepSc
     if (error.has_value()) return absl::StrCat("result ", i, ": ", *error);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> Compare(const TakeProblem& p, const std::vector<StepScalars>&,
+                                   const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
+  return FindDifference(p.dtype, got[0], Take(p, in));
+}
+
+std::optional<std::string> Compare(const PutProblem& p, const std::vector<StepScalars>&,
+                                   const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
+  return FindDifference(p.dtype, got[0], Put(p, in));
+}
+
+std::optional<std::string> Compare(const ScanProblem& p, const std::vector<StepScalars>&,
+                                   const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
+  const Reference want = Scan(p, in[0]);
+  return FindWorstError(want, Tolerance(p, want), got[0]);
+}
+
+std::optional<std::string> Compare(const SortProblem& p, const std::vector<StepScalars>&,
+                                   const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
+  const std::vector<Bytes> want = Sort(p, in[0]);
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const DType dtype = i == 0 && p.values ? p.dtype : DType::kI64;
+    if (auto difference = FindDifference(dtype, got[i], want[i])) {
+      return absl::StrCat("result ", i, ": ", *difference);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Compare(const SearchProblem& p, const std::vector<StepScalars>&,
+                                   const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
+  return FindDifference(DType::kI64, got[0], Search(p, in));
 }
 
 }  // namespace

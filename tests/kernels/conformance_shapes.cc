@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "tests/kernels/conformance.h"
+#include "tests/testing/index_reference.h"
 #include "tests/testing/map_reference.h"
+#include "tests/testing/order_reference.h"
 #include "tests/testing/random_tensor.h"
 #include "tests/testing/reference.h"
 #include "tests/testing/shapes.h"
@@ -36,6 +38,12 @@ std::vector<Bytes> Operands(const MapProblem& p, std::uint64_t seed) {
   for (std::size_t i = 0; i < p.inputs.size(); ++i) operands.push_back(MapOperand(p, i, seed));
   return operands;
 }
+
+std::vector<Bytes> Operands(const TakeProblem& p, std::uint64_t seed) { return IndexOperands(p, seed); }
+std::vector<Bytes> Operands(const PutProblem& p, std::uint64_t seed) { return IndexOperands(p, seed); }
+std::vector<Bytes> Operands(const ScanProblem& p, std::uint64_t seed) { return OrderOperands(p, seed); }
+std::vector<Bytes> Operands(const SortProblem& p, std::uint64_t seed) { return OrderOperands(p, seed); }
+std::vector<Bytes> Operands(const SearchProblem& p, std::uint64_t seed) { return OrderOperands(p, seed); }
 
 // Small fractions, exact in every type; now and then the values that kernels have short cuts for.
 StepScalars Scalars(std::uint64_t seed, bool has_c) {
@@ -134,6 +142,24 @@ std::vector<Problem> ToProblems(const std::vector<ProblemT>& problems) {
   return {problems.begin(), problems.end()};
 }
 
+// The problems of operations that have one list of them.
+std::vector<Problem> PlainProblems(Op op, DType dtype) {
+  switch (op) {
+    case Op::kTake:
+      return ToProblems(AwkwardTakes(dtype));
+    case Op::kPut:
+      return ToProblems(AwkwardPuts(dtype));
+    case Op::kScan:
+      return ToProblems(AwkwardScans(dtype));
+    case Op::kSort:
+      return ToProblems(AwkwardSorts(dtype));
+    case Op::kSearch:
+      return ToProblems(AwkwardSearches(dtype));
+    default:
+      return MapProblems(dtype);
+  }
+}
+
 void Register(std::string_view backend_name, const std::string& op, const Subject& subject, DType dtype,
               std::function<std::vector<Problem>()> problems) {
   const std::string suite = std::string(backend_name) + "/" + op;
@@ -174,8 +200,8 @@ bool IsReached(std::string_view backend_name, Op op, const Subject& subject, DTy
                meets(MeetsLongRows(reduce_op, dtype), LongOddRows) ||
                meets(MeetsFewRows(reduce_op, dtype), FewLongRows);
       });
-    case Op::kMap:
-      return SuitsAny(subject, MapProblems(dtype));
+    default:
+      return SuitsAny(subject, PlainProblems(op, dtype));
   }
   return false;
 }
@@ -210,8 +236,9 @@ void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DT
         }
       }
       return;
-    case Op::kMap:
-      return Register(backend_name, "map", subject, dtype, [=] { return MapProblems(dtype); });
+    default:
+      return Register(backend_name, std::string(Name(op)), subject, dtype,
+                      [=] { return PlainProblems(op, dtype); });
   }
 }
 

@@ -221,6 +221,52 @@ void SumsManyEmptyRows(Backend& backend, std::string_view variant, DType dtype) 
 
 using VariantTest = void (*)(Backend& backend, std::string_view variant, DType dtype);
 
+// A program of two takes, one after the other: the first index out of range of the first step that has one.
+// Then the same with indices in range.
+void ReportsTheFirstBadIndex(Backend& backend) {
+  Harness harness(backend);
+  constexpr std::int64_t kCount = 100'000, kSize = 1000;
+  const TakeProblem take{.dtype = DType::kF32,
+                         .index_dtype = DType::kI64,
+                         .shape = {kCount},
+                         .index_strides = {1},
+                         .axis_size = kSize,
+                         .axis_stride = 1};
+  TakeProblem again = take;
+  again.axis_size = kCount;
+  Program program;
+  const TensorSpec numbers{DType::kF32, {kCount}, kCount * sizeof(float)};
+  const TensorSpec places{DType::kI64, {kCount}, kCount * sizeof(std::int64_t)};
+  program.tensors = {{DType::kF32, {kSize}, kSize * sizeof(float)}, places, places, numbers, numbers};
+  program.num_inputs = 3;
+  program.steps = {{.problem = take, .inputs = {0, 1}, .output = 3},
+                   {.problem = again, .inputs = {3, 2}, .output = 4, .part_of = 1}};
+  program.outputs = {4};
+  const Bytes x = RandomTensor(DType::kF32, kSize, 1);
+  const std::vector<long double> zeros(kCount, 0);
+  const auto run = [&](const std::vector<std::pair<std::int64_t, std::int64_t>>& first,
+                       const std::vector<std::pair<std::int64_t, std::int64_t>>& second) {
+    std::vector<Bytes> inputs = {x, Pack(DType::kI64, zeros), Pack(DType::kI64, zeros)};
+    for (const auto& [place, value] : first)
+      Store(DType::kI64, static_cast<long double>(value), inputs[1], place);
+    for (const auto& [place, value] : second)
+      Store(DType::kI64, static_cast<long double>(value), inputs[2], place);
+    return harness.Run(program, inputs, harness.NextIsShared());
+  };
+  const auto message = [](const absl::StatusOr<Outcome>& outcome) {
+    return std::string(outcome.status().message());
+  };
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_EQ(message(run({{99'999, -1001}, {70'001, kSize}, {70'002, kSize + 1}}, {{5, -kCount - 1}})),
+              "program.steps[0].inputs[1]: element 70001 is 1000, which is outside of [-1000, 1000)");
+    EXPECT_EQ(message(run({{99'999, -1000}}, {{7, kCount}, {5, -kCount - 1}})),
+              "program.steps[1].inputs[1]: element 5 is -100001, which is outside of [-100000, 100000)");
+    const absl::StatusOr<Outcome> good = run({{3, -1}}, {{0, 3}});
+    ASSERT_TRUE(good.ok()) << good.status();
+    EXPECT_EQ(Load(DType::kF32, good->outputs[0], 0), Load(DType::kF32, x, kSize - 1));
+  }
+}
+
 void Register(std::string_view backend_name, const std::string& fact, const std::string& test,
               std::function<void()> body) {
   const std::string suite = std::string(backend_name) + "/" + fact;
@@ -255,6 +301,7 @@ void RegisterSpecialTests(std::string_view backend_name, Backend* backend) {
       }
     }
   }
+  Register(backend_name, "Program", "ReportsTheFirstBadIndex", [=] { ReportsTheFirstBadIndex(*backend); });
   Register(backend_name, "Program", "RunsSeveralSteps", [=] { RunsProgramsOfSeveralSteps(*backend); });
 }
 

@@ -326,6 +326,43 @@ std::vector<MapProblem> AwkwardPairs(PairOp op, DType dtype) {
   return maps;
 }
 
+namespace {
+
+// Describes those of the problems that Describe does not know itself.
+template <typename ProblemT>
+void DescribeMore(const ProblemT&, std::ostringstream&) {}
+
+void DescribeStrides(const char* name, const Strides& strides, int rank, std::ostringstream& text) {
+  text << ' ' << name << '@';
+  for (int i = 0; i < rank; ++i) text << (i == 0 ? "" : ",") << strides[i];
+}
+void DescribeMore(const TakeProblem& p, std::ostringstream& text) {
+  text << ' ' << Name(p.index_dtype) << ' ' << ToString(p.shape) << " axis=" << p.axis_size << '@'
+       << p.axis_stride;
+  DescribeStrides("x", p.x_strides, p.shape.rank, text);
+  DescribeStrides("indices", p.index_strides, p.shape.rank, text);
+}
+void DescribeMore(const PutProblem& p, std::ostringstream& text) {
+  text << ' ' << Name(p.index_dtype) << ' ' << ToString(p.shape) << " axis=" << p.axis << ' '
+       << ToString(p.index_shape);
+  DescribeStrides("indices", p.index_strides, p.shape.rank, text);
+  DescribeStrides("values", p.value_strides, p.shape.rank, text);
+}
+void DescribeMore(const ScanProblem& p, std::ostringstream& text) {
+  text << ' ' << Name(p.op) << ' ' << p.outer << 'x' << p.count << 'x' << p.inner
+       << (p.exclusive ? " exclusive" : "") << (p.reverse ? " reverse" : "");
+}
+void DescribeMore(const SortProblem& p, std::ostringstream& text) {
+  text << ' ' << p.rows << 'x' << p.count << " taken=" << p.taken << (p.descending ? " descending" : "")
+       << (p.nan_first ? " nan_first" : "") << (p.values ? " values" : "") << (p.indices ? " indices" : "");
+}
+void DescribeMore(const SearchProblem& p, std::ostringstream& text) {
+  text << ' ' << p.count << " needles=" << p.needles << (p.right ? " right" : "")
+       << (p.has_sorter ? " sorter" : "");
+}
+
+}  // namespace
+
 std::string Describe(const Problem& problem) {
   std::ostringstream text;
   text << Name(OpOf(problem)) << ' ' << Name(DTypeOf(problem));
@@ -358,6 +395,7 @@ std::string Describe(const Problem& problem) {
            << node.operands[1] << ',' << node.operands[2] << ')';
     }
   }
+  std::visit([&](const auto& p) { DescribeMore(p, text); }, problem);
   return text.str();
 }
 

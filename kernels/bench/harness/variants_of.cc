@@ -11,9 +11,11 @@ namespace {
 // Operations that any kernel does in negligible time.
 constexpr double kSlowVariantFlops = 1 << 23;
 
-// Transpositions are never slow enough to ask.
-std::optional<TransposeProblem> Shrink(const TransposeProblem&) { return std::nullopt; }
-std::optional<MapProblem> Shrink(const MapProblem&) { return std::nullopt; }
+// The others are never slow enough to ask.
+template <typename ProblemT>
+std::optional<ProblemT> Shrink(const ProblemT&) {
+  return std::nullopt;
+}
 
 std::optional<GemmProblem> Shrink(const GemmProblem& problem) {
   if (FlopsOf(problem) < 64 * kSlowVariantFlops) return std::nullopt;

@@ -48,6 +48,12 @@ std::string Detail(const MapProblem& problem) {
   return detail;
 }
 
+// Operations of which no problem is written as a line of text (kernels/problem_text.h).
+template <typename ProblemT>
+std::string Detail(const ProblemT&) {
+  return "";
+}
+
 }  // namespace
 
 std::optional<PairMap> PairIn(const Problem& problem) {
@@ -70,7 +76,8 @@ std::string ShapeName(const Problem& problem) {
   if (const auto* gemm = std::get_if<GemmProblem>(&problem)) return Join({gemm->m, gemm->n, gemm->k});
   if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) return Join(reduce->shape);
   if (const auto* map = std::get_if<MapProblem>(&problem)) return Join(map->shape);
-  return Join(std::get<TransposeProblem>(problem).shape);
+  const auto* transpose = std::get_if<TransposeProblem>(&problem);
+  return transpose != nullptr ? Join(transpose->shape) : "";
 }
 
 std::string AxesName(const Problem& problem) {

@@ -1,0 +1,49 @@
+// Put: a copy of x, into which the values are written in their order, so that the last one stays.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "kernels/cpu/indices.h"
+#include "kernels/cpu/launchers.h"
+#include "kernels/operand_sizes.h"
+
+namespace warpline::cpu {
+namespace {
+
+template <typename Bits, typename Index>
+void PutAs(const PutProblem& problem, const Operands& operands) {
+  const auto* x = static_cast<const Bits*>(operands.in[0]);
+  const auto* indices = static_cast<const Index*>(operands.in[1]);
+  const auto* values = static_cast<const Bits*>(operands.in[2]);
+  auto* y = static_cast<Bits*>(operands.out);
+  const std::int64_t size = problem.shape[problem.axis];
+  if (!CheckIndices(indices, InputSizes(problem)[1].count, size, operands.bad_index)) return;
+  std::copy_n(x, problem.shape.Count(), y);
+  const Strides strides = RowMajorStrides(problem.shape);
+  const std::int64_t count = problem.index_shape.Count();
+  std::array<std::int64_t, kMaxRank> at{};
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t index_offset = 0, value_offset = 0, y_offset = 0;
+    for (int axis = 0; axis < problem.shape.rank; ++axis) {
+      index_offset += at[axis] * problem.index_strides[axis];
+      value_offset += at[axis] * problem.value_strides[axis];
+      if (axis != problem.axis) y_offset += at[axis] * strides[axis];
+    }
+    y[y_offset + PlaceOf(indices[index_offset], size) * strides[problem.axis]] = values[value_offset];
+    for (int axis = problem.shape.rank - 1; axis >= 0; --axis) {
+      if (++at[axis] < problem.index_shape[axis]) break;
+      at[axis] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+void Put(const PutProblem& problem, const Operands& operands) {
+  VisitBits(problem.dtype, [&]<typename Bits>(std::type_identity<Bits>) {
+    VisitIndexType(problem.index_dtype,
+                   [&]<typename Index>(std::type_identity<Index>) { PutAs<Bits, Index>(problem, operands); });
+  });
+}
+
+}  // namespace warpline::cpu

@@ -1,0 +1,46 @@
+// Searches: std::lower_bound or std::upper_bound for each needle.
+#include <algorithm>
+#include <cstdint>
+#include <ranges>
+
+#include "kernels/cpu/indices.h"
+#include "kernels/cpu/launchers.h"
+#include "kernels/sort/keys.h"
+
+namespace warpline::cpu {
+namespace {
+
+// key_at: of element i of the sorted order.
+template <typename U, typename KeyAt>
+void SearchBy(const SearchProblem& problem, const Operands& operands, const KeyAt& key_at) {
+  const KeyRule rule = KeyRuleOf(problem.dtype);
+  const auto* needles = static_cast<const U*>(operands.in[1]);
+  auto* y = static_cast<std::int64_t*>(operands.out);
+  const auto places = std::views::iota(std::int64_t{0}, problem.count);
+  for (std::int64_t i = 0; i < problem.needles; ++i) {
+    const U needle = KeyOf(needles[i], rule);
+    y[i] = (problem.right ? std::ranges::upper_bound(places, needle, {}, key_at)
+                          : std::ranges::lower_bound(places, needle, {}, key_at)) -
+           places.begin();
+  }
+}
+
+}  // namespace
+
+void Search(const SearchProblem& problem, const Operands& operands) {
+  VisitKeyType(problem.dtype, [&]<typename U>(std::type_identity<U>) {
+    const KeyRule rule = KeyRuleOf(problem.dtype);
+    const auto* x = static_cast<const U*>(operands.in[0]);
+    if (!problem.has_sorter) {
+      return SearchBy<U>(problem, operands, [&](std::int64_t i) { return KeyOf(x[i], rule); });
+    }
+    VisitIndexType(problem.sorter_dtype, [&]<typename Index>(std::type_identity<Index>) {
+      const auto* sorter = static_cast<const Index*>(operands.in[2]);
+      if (!CheckIndices(sorter, problem.count, problem.count, operands.bad_index)) return;
+      SearchBy<U>(problem, operands,
+                  [&](std::int64_t i) { return KeyOf(x[PlaceOf(sorter[i], problem.count)], rule); });
+    });
+  });
+}
+
+}  // namespace warpline::cpu

@@ -1,0 +1,120 @@
+// Sorts by the standard library, of keys (kernels/sort/keys.h): alone, or with the places of their elements,
+// which make all of them different, so that any sort is stable.
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <span>
+
+#include "kernels/cpu/launchers.h"
+#include "kernels/sort/keys.h"
+
+namespace warpline::cpu {
+namespace {
+
+template <typename U>
+struct PlacedKey {
+  U key;
+  std::uint64_t place;
+
+  auto operator<=>(const PlacedKey&) const = default;
+};
+
+// Keys of up to 32 bits lie in one integer with their places, if these are as short.
+struct PackedKey {
+  std::uint64_t packed = 0;
+
+  PackedKey() = default;
+  PackedKey(std::uint32_t key, std::uint64_t place) : packed(std::uint64_t{key} << 32 | place) {}
+  auto operator<=>(const PackedKey&) const = default;
+};
+
+template <typename U>
+struct BareKey {
+  U key;
+
+  BareKey() = default;
+  BareKey(U from, std::uint64_t) : key(from) {}
+  auto operator<=>(const BareKey&) const = default;
+};
+
+template <typename U>
+U KeyIn(const PlacedKey<U>& entry) {
+  return entry.key;
+}
+template <typename U>
+U KeyIn(const BareKey<U>& entry) {
+  return entry.key;
+}
+std::uint64_t PlaceIn(const PackedKey& entry) { return entry.packed & 0xffff'ffff; }
+template <typename U>
+std::uint64_t PlaceIn(const PlacedKey<U>& entry) {
+  return entry.place;
+}
+
+// The first of the sorted entries of a row, as many as there is room for.
+template <typename Entry, typename U>
+void FirstOf(const U* row, std::int64_t count, const KeyRule& rule, std::span<Entry> first) {
+  const auto taken = static_cast<std::int64_t>(first.size());
+  const auto entry_at = [&](std::int64_t i) {
+    return Entry{KeyOf(row[i], rule), static_cast<std::uint64_t>(i)};
+  };
+  for (std::int64_t i = 0; i < taken; ++i) first[static_cast<std::size_t>(i)] = entry_at(i);
+  if (taken == count) {
+    std::sort(first.begin(), first.end());
+    return;
+  }
+  // A heap of the first so far, with the last of them in front.
+  std::make_heap(first.begin(), first.end());
+  for (std::int64_t i = taken; i < count; ++i) {
+    const Entry entry = entry_at(i);
+    if (!(entry < first.front())) continue;
+    std::pop_heap(first.begin(), first.end());
+    first.back() = entry;
+    std::push_heap(first.begin(), first.end());
+  }
+  std::sort_heap(first.begin(), first.end());
+}
+
+template <typename Entry, typename U>
+void SortRows(const SortProblem& problem, const Operands& operands) {
+  const KeyRule rule = KeyRuleOf(problem);
+  const auto* x = static_cast<const U*>(operands.in[0]);
+  const std::span<Entry> first(static_cast<Entry*>(operands.workspace),
+                               static_cast<std::size_t>(problem.taken));
+  auto* values = problem.values ? static_cast<U*>(operands.out) : nullptr;
+  auto* places = static_cast<std::int64_t*>(problem.values ? operands.further[0] : operands.out);
+  for (std::int64_t row = 0; row < problem.rows && !operands.interest.HasEnded(); ++row, x += problem.count) {
+    FirstOf(x, problem.count, rule, first);
+    for (const Entry& entry : first) {
+      if constexpr (std::is_same_v<Entry, BareKey<U>>) {
+        *values++ = ElementOf(KeyIn(entry), rule);
+      } else {
+        if (problem.values) *values++ = x[PlaceIn(entry)];
+        *places++ = static_cast<std::int64_t>(PlaceIn(entry));
+      }
+    }
+  }
+}
+
+bool Packs(const SortProblem& problem) {
+  return SizeOf(problem.dtype) <= 4 && problem.count <= std::int64_t{1} << 32;
+}
+
+}  // namespace
+
+std::size_t SortWorkspaceBytes(const SortProblem& problem, const DeviceTraits&) {
+  std::size_t entry = SizeOf(problem.dtype);
+  if (problem.indices) entry = Packs(problem) ? sizeof(PackedKey) : sizeof(PlacedKey<std::uint64_t>);
+  return static_cast<std::size_t>(problem.taken) * entry;
+}
+
+void Sort(const SortProblem& problem, const Operands& operands) {
+  if (problem.taken == 0) return;
+  VisitKeyType(problem.dtype, [&]<typename U>(std::type_identity<U>) {
+    if (!problem.indices) return SortRows<BareKey<U>, U>(problem, operands);
+    if (!Packs(problem)) return SortRows<PlacedKey<U>, U>(problem, operands);
+    if constexpr (sizeof(U) <= 4) SortRows<PackedKey, U>(problem, operands);
+  });
+}
+
+}  // namespace warpline::cpu

@@ -1,0 +1,69 @@
+// Problems about the order of elements along an axis: running results, and sorting.
+//
+// Real numbers are ordered as the Python array API standard orders them: -0 equals +0, and NaN, whatever its
+// bits, comes after all numbers.
+#ifndef WARPLINE_KERNELS_ORDER_PROBLEMS_H_
+#define WARPLINE_KERNELS_ORDER_PROBLEMS_H_
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/dtype.h"
+
+namespace warpline {
+
+enum class ScanOp : std::uint8_t { kSum, kProd, kMin, kMax };
+inline constexpr std::array kAllScanOps = {ScanOp::kSum, ScanOp::kProd, ScanOp::kMin, ScanOp::kMax};
+constexpr std::string_view Name(ScanOp op) {
+  constexpr std::array<std::string_view, kAllScanOps.size()> kNames = {"sum", "prod", "min", "max"};
+  return kNames[static_cast<std::size_t>(op)];
+}
+
+// The types that scans compute in; others are cast before and after.
+constexpr bool IsScanType(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kI64 || dtype == DType::kU64;
+}
+
+// The middle axis of a dense array [outer, count, inner]: y[i] combines x[0] to x[i], or if exclusive what
+// comes before x[i]. Reverse: from the end. Sums and products of integers are modulo 2^64. NaN is the least
+// and the greatest.
+struct ScanProblem {
+  ScanOp op = ScanOp::kSum;
+  DType dtype = DType::kF32;  // of x and y: IsScanType
+  std::int64_t outer = 1, count = 1, inner = 1;
+  bool exclusive = false, reverse = false;
+
+  friend bool operator==(const ScanProblem&, const ScanProblem&) = default;
+};
+
+// Sorts the rows of a dense matrix, or takes the first `taken` elements of each sorted row. Equal elements
+// keep their order. The results are the elements, or their places in the row as i64, or both in this order.
+struct SortProblem {
+  DType dtype = DType::kF32;  // IsReal
+  std::int64_t rows = 1, count = 1, taken = 1;
+  bool descending = false;
+  bool nan_first = false;  // otherwise NaN comes last, whatever the order
+  bool values = true, indices = false;
+
+  int ResultCount() const { return (values ? 1 : 0) + (indices ? 1 : 0); }
+  friend bool operator==(const SortProblem&, const SortProblem&) = default;
+};
+
+// For each element of `x2`, the place in the sorted vector x1 before which it belongs, as i64: before all
+// elements that equal it, or behind them. With a sorter, x1[sorter[i]] are in order; its indices are those of
+// TakeProblem.
+struct SearchProblem {
+  DType dtype = DType::kF32;  // of x1 and x2: IsReal
+  std::int64_t count = 1;     // of x1
+  std::int64_t needles = 1;   // of x2
+  bool right = false;         // behind those that equal it
+  bool has_sorter = false;
+  DType sorter_dtype = DType::kI64;
+
+  friend bool operator==(const SearchProblem&, const SearchProblem&) = default;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_ORDER_PROBLEMS_H_

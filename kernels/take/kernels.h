@@ -1,0 +1,27 @@
+// The CUDA kernels that move elements by indices. Limits and workspaces are those of the rows in variants.cc.
+#ifndef WARPLINE_KERNELS_TAKE_KERNELS_H_
+#define WARPLINE_KERNELS_TAKE_KERNELS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "kernels/cuda_variants.h"
+#include "kernels/problem.h"
+
+namespace warpline {
+
+// Each thread moves units of up to 16 bytes.
+cudaError_t LaunchTake(const TakeProblem& problem, const Operands& operands, const CudaContext& context,
+                       cudaStream_t stream);
+
+// Finds for each element of x the last place that names it, then writes each element once. Places are counted
+// in 32 bits, so there are at most 2^32 - 2 indices.
+inline constexpr std::int64_t kMaxPutPlaces = 0xffff'fffe;
+std::size_t PutWorkspaceBytes(const PutProblem& problem);
+cudaError_t LaunchPut(const PutProblem& problem, const Operands& operands, const CudaContext& context,
+                      cudaStream_t stream);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_TAKE_KERNELS_H_

@@ -1,0 +1,41 @@
+// The variant tables of steps that move elements by indices: one kernel each.
+#include "kernels/cuda_choice.h"
+#include "kernels/take/kernels.h"
+
+namespace warpline {
+namespace {
+
+constexpr bool AnyDType(DType) { return true; }
+
+constexpr CudaVariant<TakeProblem> kTake[] = {
+    {.name = "gather",
+     .summary = "units of up to 16 bytes, from where an index says",
+     .reproducible = true,
+     .supports_dtype = AnyDType,
+     .supports = [](const TakeProblem&, const DeviceTraits&) { return true; },
+     .workspace_bytes = [](const TakeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+     .launch = LaunchTake,
+     // A single element takes 32 bytes of traffic.
+     .cost = [](const TakeProblem&, const DeviceTraits&) { return VariantCost{.transfer = 4}; }},
+};
+
+constexpr CudaVariant<PutProblem> kPut[] = {
+    {.name = "last_writer",
+     .summary = "finds the last place that names each element, then writes each element once",
+     .reproducible = true,
+     .supports_dtype = AnyDType,
+     .supports = [](const PutProblem& problem,
+                    const DeviceTraits&) { return problem.index_shape.Count() <= kMaxPutPlaces; },
+     .workspace_bytes = [](const PutProblem& problem,
+                           const DeviceTraits&) { return PutWorkspaceBytes(problem); },
+     .launch = LaunchPut,
+     .cost = [](const PutProblem&,
+                const DeviceTraits&) { return VariantCost{.transfer = 4, .launches = 3}; }},
+};
+
+}  // namespace
+
+std::span<const CudaVariant<TakeProblem>> CudaTakeVariants() { return kTake; }
+std::span<const CudaVariant<PutProblem>> CudaPutVariants() { return kPut; }
+
+}  // namespace warpline

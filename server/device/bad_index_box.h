@@ -1,0 +1,42 @@
+// The report of a lane's kernels about indices out of range.
+#ifndef WARPLINE_SERVER_DEVICE_BAD_INDEX_BOX_H_
+#define WARPLINE_SERVER_DEVICE_BAD_INDEX_BOX_H_
+
+#include <cuda_runtime_api.h>
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/gpu/handle.h"
+#include "kernels/gpu/pinned_memory.h"
+#include "kernels/program.h"
+#include "kernels/variant.h"
+
+namespace warpline {
+
+// For one program at a time. A program without bad indices costs nothing: kernels write only when they meet
+// one.
+class BadIndexBox {
+ public:
+  // On the current device. `maps_host`: the device can use addresses of page-locked memory.
+  static absl::StatusOr<BadIndexBox> Create(bool maps_host);
+
+  BadIndexReport report() const;
+  // To be called before a program is enqueued on the stream, behind the end of the program before it.
+  absl::Status Prepare(cudaStream_t stream);
+  // The error of a program that has ended; OK if its indices were in range, or if it has none.
+  absl::Status ErrorOf(const Program& program);
+
+ private:
+  BadIndexBox(gpu::DeviceBytes found, std::optional<gpu::PinnedMemory> seen)
+      : found_(std::move(found)), seen_(std::move(seen)) {}
+
+  gpu::DeviceBytes found_;
+  std::optional<gpu::PinnedMemory> seen_;
+  bool is_clean_ = false;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DEVICE_BAD_INDEX_BOX_H_

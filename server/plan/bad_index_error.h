@@ -1,0 +1,17 @@
+// The error of a program that met an index out of range.
+#ifndef WARPLINE_SERVER_PLAN_BAD_INDEX_ERROR_H_
+#define WARPLINE_SERVER_PLAN_BAD_INDEX_ERROR_H_
+
+#include "absl/status/status.h"
+#include "kernels/program.h"
+#include "kernels/variant.h"
+
+namespace warpline {
+
+// INVALID_ARGUMENT with the step, the place of the index among the step's indices, its value and the range;
+// OK if there is none.
+absl::Status BadIndexError(const Program& program, const BadIndex& found);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_PLAN_BAD_INDEX_ERROR_H_
