@@ -8,16 +8,21 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/enum_names.h"
+#include "proto/rules/program_rules.h"
 
 namespace warpline::client {
 namespace {
 
-// The enumeration whose values a member of the JSON has; null if it has none.
-const google::protobuf::EnumDescriptor* EnumOf(std::string_view member) {
+// The enumeration whose values a member of the JSON has; null if it has none. `object`: the member whose
+// value is the object around it.
+const google::protobuf::EnumDescriptor* EnumOf(std::string_view object, std::string_view member) {
+  if (member == "op" && object == "scan") return v1::ScanOp_descriptor();
+  if (member == "op" && object == "nodes") return v1::MapOp_descriptor();
   if (member == "op") return v1::ReduceOp_descriptor();
   if (member == "precision") return v1::Precision_descriptor();
   if (member == "activation") return v1::Activation_descriptor();
@@ -31,14 +36,21 @@ constexpr int kMaxDepth = 32;
 
 // Parses `text`, and replaces the short names of enumerations' values by their full ones.
 absl::StatusOr<std::string> WithFullNames(std::string_view text) {
+  using Event = nlohmann::json::parse_event_t;
   std::string member;
+  std::vector<std::string> objects;  // the members whose values are the objects that are open
   int deepest = 0;
-  const auto see = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& seen) {
+  const auto see = [&](int depth, Event event, nlohmann::json& seen) {
     deepest = std::max(deepest, depth);
-    if (event == nlohmann::json::parse_event_t::key) {
+    if (event == Event::object_start) {
+      objects.push_back(member);
+    } else if (event == Event::object_end) {
+      member = objects.back();
+      objects.pop_back();
+    } else if (event == Event::key) {
       member = seen.get<std::string>();
-    } else if (event == nlohmann::json::parse_event_t::value && seen.is_string()) {
-      const auto* type = EnumOf(member);
+    } else if (event == Event::value && seen.is_string() && !objects.empty()) {
+      const auto* type = EnumOf(objects.back(), member);
       const std::string& name = seen.get_ref<const std::string&>();
       const std::optional<int> value = type == nullptr ? std::nullopt : EnumValueNamed(*type, name);
       if (value) seen = type->FindValueByNumber(*value)->name();
@@ -74,7 +86,10 @@ absl::StatusOr<v1::Program> ParseProgram(std::string_view json) {
 
 std::vector<std::string> InputsOf(const v1::Program& program) {
   std::set<std::string> known;
-  for (const v1::Step& step : program.steps()) known.insert(step.name());
+  for (const v1::Step& step : program.steps()) {
+    known.insert(step.name());
+    for (const FurtherName& further : FurtherNames(step)) known.insert(*further.name);
+  }
   std::vector<std::string> inputs;
   for (const v1::Step& step : program.steps()) {
     for (const std::string& name : step.inputs()) {

@@ -63,6 +63,22 @@ operations ("= ..." is the default of a field; each operation also takes variant
   diagonal(x)    offset = 0, axis1 = -2, axis2 = -1
   concat(x, y, ...)
                  axis = 0
+  take(x, i)     axis = 0; i: indices of type i32 or i64
+  take_along_axis(x, i)
+                 axis = 0; i: indices of as many axes as x
+  put_along_axis(x, i, values)
+                 axis = 0: a copy of x with values where indices say
+  set_slice(x, values)
+                 a copy of x with values in the elements that slice takes by the same fields:
+                 starts = [], ends = [], axes = [], steps = []
+  scan(x)        op: sum, prod, min or max, which must be given; axis = 0, exclusive = false,
+                 reverse = false, out_dtype: TYPE as of gemm
+  sort(x)        axis = 0, descending = false, indices: a name for the places of the sorted elements
+  argsort(x)     axis = 0, descending = false
+  topk(x)        k: how many of the last axis, which must be given; smallest = false,
+                 indices: a name as of sort
+  searchsorted(x1, x2)
+                 right = false, sorter: the places that sort x1
   exp(x), maximum(x, y), where(condition, x, y) and the other elementwise operations above: arrays of
                  one type, which are broadcast
 

@@ -59,11 +59,14 @@ struct Required {
 const Required* RequiredOf(const std::string& operation) {
   static constexpr Required kReduce = {"op", "op=sum"}, kCast = {"data_type", "dtype=f32"},
                             kScale = {"factor", "factor=0.5"}, kReshape = {"shape", "shape=[2,-1]"},
-                            kBroadcast = {"shape", "shape=[4,3]"};
+                            kBroadcast = {"shape", "shape=[4,3]"}, kScan = {"op", "op=sum"},
+                            kTopk = {"k", "k=10"};
   if (operation == "reduce") return &kReduce;
   if (operation == "cast") return &kCast;
   if (operation == "reshape") return &kReshape;
   if (operation == "broadcast_to") return &kBroadcast;
+  if (operation == "scan") return &kScan;
+  if (operation == "topk") return &kTopk;
   return operation == "scale" ? &kScale : nullptr;
 }
 
@@ -119,12 +122,25 @@ class Parser {
     std::string name;              // of the operation
     Message* operation = nullptr;  // within the step
     std::set<std::string> given;   // names of the arguments
-    std::string c, bias;
+    std::string c, bias, sorter;
   };
 
   static int OperandsOf(const Call& call) {
-    if (call.step.has_concat()) return kAnyNumber;
-    return call.step.has_gemm() || call.step.has_add() ? 2 : 1;
+    switch (call.step.operation_case()) {
+      case v1::Step::kConcat:
+        return kAnyNumber;
+      case v1::Step::kGemm:
+      case v1::Step::kAdd:
+      case v1::Step::kTake:
+      case v1::Step::kTakeAlongAxis:
+      case v1::Step::kSetSlice:
+      case v1::Step::kSearchsorted:
+        return 2;
+      case v1::Step::kPutAlongAxis:
+        return 3;
+      default:
+        return 1;
+    }
   }
 
   // Outside of brackets, the end of a line ends an expression. `end` is behind what was read last; returns
@@ -458,9 +474,13 @@ class Parser {
       ASSIGN_OR_RETURN((key == "c" ? call.c : call.bias), Operand());
       return absl::OkStatus();
     }
+    if (call.step.has_searchsorted() && key == "sorter") {
+      ASSIGN_OR_RETURN(call.sorter, Operand());
+      return absl::OkStatus();
+    }
     const FieldDescriptor* field = call.operation->GetDescriptor()->FindFieldByName(key);
-    // has_bias is what bias= says, and op what the name of a reduction says.
-    if (field == nullptr || key == "has_bias" || (key == "op" && call.name != "reduce"))
+    // has_bias is what bias= says, has_sorter what sorter= says, and op what the name of a reduction says.
+    if (field == nullptr || key == "has_bias" || key == "has_sorter" || (key == "op" && !TakesOp(call)))
       return Error(start, UnknownArgument(key, call));
     return SetField(*call.operation, *field);
   }
@@ -471,12 +491,14 @@ class Parser {
     names.reserve(static_cast<std::size_t>(type.field_count()) + 1);
     for (int i = 0; i < type.field_count(); ++i) {
       const std::string& name = type.field(i)->name();
-      if (name == "op" && call.name != "reduce") continue;
-      names.push_back(name == "has_bias" ? "c, bias" : ShortName(name));
+      if (name == "op" && !TakesOp(call)) continue;
+      names.push_back(name == "has_bias" ? "c, bias" : name == "has_sorter" ? "sorter" : ShortName(name));
     }
     names.emplace_back("variant");
     return absl::StrCat(call.name, " has no argument ", key, ": expected ", absl::StrJoin(names, ", "));
   }
+
+  static bool TakesOp(const Call& call) { return call.name == "reduce" || call.name == "scan"; }
 
   // Returns the name as people write it: see Argument().
   static std::string ShortName(const std::string& field) {
@@ -528,6 +550,16 @@ class Parser {
         const std::optional<int> value = EnumValueNamed(*field.enum_type(), TakeValue());
         if (!value) return Expected(start, absl::StrJoin(EnumValueNames(*field.enum_type()), ", "));
         reflection.SetEnumValue(&message, &field, *value);
+        return absl::OkStatus();
+      }
+      case FieldDescriptor::CPPTYPE_STRING: {  // the name of a further result
+        const std::string name = TakeName();
+        if (!IsName(name)) return Expected(start, "a name");
+        if (inputs_.count(name) > 0) {
+          return Error(start, absl::StrCat(name, " was read as an input before: name the result otherwise"));
+        }
+        steps_.insert(name);
+        reflection.SetString(&message, &field, name);
         return absl::OkStatus();
       }
       default:  // no operation has such a field
@@ -583,6 +615,10 @@ class Parser {
     if (!call.bias.empty()) {
       call.step.mutable_gemm()->set_has_bias(true);
       call.step.add_inputs(call.bias);
+    }
+    if (!call.sorter.empty()) {
+      call.step.mutable_searchsorted()->set_has_sorter(true);
+      call.step.add_inputs(call.sorter);
     }
     return Add(start, std::move(call.step), call.name);
   }

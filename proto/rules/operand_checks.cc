@@ -23,6 +23,11 @@ absl::Status CheckSameType(const Operand& x, DType dtype, const std::string& of)
                     absl::StrCat(TypeName(x.dtype), ", but ", of, " has ", TypeName(dtype)));
 }
 
+absl::StatusOr<int> CheckAxis(const std::string& field, std::int32_t axis, int rank) {
+  if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
+  return FieldError(field, absl::StrCat(axis, " is outside of [", -rank, ", ", rank, ")"));
+}
+
 void Read(const Operand& x, Step& step) {
   step.inputs.push_back(x.tensor);
   if (x.offset == 0 && step.input_offsets.empty()) return;

@@ -11,12 +11,16 @@
 
 namespace warpline {
 
+inline bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
+
 inline std::string TypeName(DType dtype) { return std::string(Name(dtype)); }
 
 // Returns INVALID_ARGUMENT, with the names of the types that the operation takes, unless it takes the type of
 // `x`.
 absl::Status CheckTakes(const Operand& x, std::string_view operation, bool (*takes)(DType));
 absl::Status CheckSameType(const Operand& x, DType dtype, const std::string& of);
+// The axis that a number in [-rank, rank) means.
+absl::StatusOr<int> CheckAxis(const std::string& field, std::int32_t axis, int rank);
 // Adds x to what the step reads.
 void Read(const Operand& x, Step& step);
 // A dense result of this type and shape. `field` is the one to blame if the bytes do not fit into 63 bits.

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/index_steps.h"
+#include "proto/rules/order_steps.h"
 #include "proto/rules/reduce_steps.h"
 #include "proto/rules/views.h"
 
@@ -114,9 +116,66 @@ MaybeStep ConvertStep(const v1::Step& step, const OperandList& inputs, ScalarRea
     default:
       break;
   }
-  return FieldError("operation",
-                    "missing; it must be one of transpose, gemm, reduce, cast, scale, add, map, reshape, "
-                    "slice, broadcast_to, diagonal, concat");
+  return FieldError(
+      "operation",
+      "missing; it must be one of transpose, gemm, reduce, cast, scale, add, map, reshape, "
+      "slice, broadcast_to, diagonal, concat, take, take_along_axis, put_along_axis, scan, sort, "
+      "argsort, topk, searchsorted, set_slice");
+}
+
+bool IsIndexedOrOrdered(const v1::Step& step) {
+  return step.operation_case() >= v1::Step::kTake && step.operation_case() <= v1::Step::kSetSlice;
+}
+
+std::size_t OperandsOf(const v1::Step& step) {
+  switch (step.operation_case()) {
+    case v1::Step::kTake:
+    case v1::Step::kTakeAlongAxis:
+    case v1::Step::kSetSlice:
+      return 2;
+    case v1::Step::kPutAlongAxis:
+      return 3;
+    case v1::Step::kSearchsorted:
+      return step.searchsorted().has_sorter() ? 3 : 2;
+    default:
+      return 1;
+  }
+}
+
+absl::StatusOr<StepResults> Alone(absl::StatusOr<Operand> result) {
+  RETURN_IF_ERROR(result.status());
+  return StepResults{*std::move(result)};
+}
+
+absl::StatusOr<StepResults> CheckIndexedOrOrdered(const v1::Step& step, const OperandList& inputs,
+                                                  EmitStep emit) {
+  const std::string& variant = step.variant();
+  const Operand& x = *inputs[0];
+  switch (step.operation_case()) {
+    case v1::Step::kTake:
+      return Alone(TakeSteps(x, *inputs[1], step.take().axis(), variant, emit));
+    case v1::Step::kTakeAlongAxis:
+      return Alone(TakeAlongAxisSteps(x, *inputs[1], step.take_along_axis().axis(), variant, emit));
+    case v1::Step::kPutAlongAxis:
+      return Alone(PutAlongAxisSteps(x, *inputs[1], *inputs[2], step.put_along_axis().axis(), variant, emit));
+    case v1::Step::kScan:
+      return Alone(ScanSteps(x, step.scan(), variant, emit));
+    case v1::Step::kSort:
+      return SortSteps(x, step.sort(), variant, emit);
+    case v1::Step::kArgsort:
+      return Alone(ArgsortSteps(x, step.argsort(), variant, emit));
+    case v1::Step::kTopk:
+      return TopkSteps(x, step.topk(), variant, emit);
+    case v1::Step::kSetSlice:
+      if (!variant.empty() && variant != "auto") {
+        return FieldError("variant",
+                          absl::StrCat("\"", variant.substr(0, kMaxNameLength), "\"; set_slice has none"));
+      }
+      return Alone(SetSliceSteps(x, *inputs[1], step.set_slice(), emit));
+    default:
+      return Alone(SearchsortedSteps(x, *inputs[1], inputs.size() > 2 ? inputs[2] : nullptr,
+                                     step.searchsorted(), variant, emit));
+  }
 }
 
 // True if the step has fields of a newer API: its operation, or an option of it.
@@ -132,6 +191,17 @@ bool IsForeign(const v1::Step& step) {
 }
 
 }  // namespace
+
+std::vector<FurtherName> FurtherNames(const v1::Step& step) {
+  std::vector<FurtherName> names;
+  for (int i = 0; i < step.map().outputs_size(); ++i) {  // the default of other operations has none
+    names.push_back({absl::StrCat("outputs[", i, "].name"), &step.map().outputs(i).name()});
+  }
+  for (const std::string* const indices : {&step.sort().indices(), &step.topk().indices()}) {
+    if (!indices->empty()) names.push_back({"indices", indices});
+  }
+  return names;
+}
 
 absl::Status CheckInputCount(std::size_t count) {
   if (count <= kMaxInputs) return absl::OkStatus();
@@ -175,11 +245,9 @@ absl::Status ProgramRules::NameFurther(int step) {
                                               kMaxMapOutputs - 1, " results beside that of its last node"));
   }
   values_[static_cast<std::size_t>(num_inputs_ + step)].further = static_cast<int>(values_.size());
-  for (int i = 0; i < map.outputs_size(); ++i) {
-    const std::string field = absl::StrCat("outputs[", i, "].name");
-    const std::string& name = map.outputs(i).name();
-    RETURN_IF_ERROR(CheckName(field, name));
-    RETURN_IF_ERROR(Define(field, {.name = &name, .step = step, .operand = {}, .reads = {}}));
+  for (const FurtherName& further : FurtherNames(program_.steps(step))) {
+    RETURN_IF_ERROR(CheckName(further.field, *further.name));
+    RETURN_IF_ERROR(Define(further.field, {.name = further.name, .step = step, .operand = {}, .reads = {}}));
   }
   return absl::OkStatus();
 }
@@ -382,6 +450,19 @@ absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep ad
     }
   } else if (step.has_concat()) {
     ASSIGN_OR_RETURN(result, CheckConcat(step, inputs, index, add));
+  } else if (IsIndexedOrOrdered(step)) {
+    RETURN_IF_ERROR(CheckCount(inputs.size(), OperandsOf(step)));
+    if (AllKnown(inputs)) {
+      ASSIGN_OR_RETURN(const StepResults results,
+                       CheckIndexedOrOrdered(
+                           step, inputs, [&](ConvertedStep converted, const std::string& variant, int into) {
+                             return Emit(std::move(converted), variant, index, add, into);
+                           }));
+      result = results.own;
+      if (results.further.has_value()) {
+        values_[static_cast<std::size_t>(value.further)].operand = results.further;
+      }
+    }
   } else {
     ASSIGN_OR_RETURN(std::optional<ConvertedStep> converted, ConvertStep(step, inputs, scalars));
     if (converted.has_value()) {
@@ -394,8 +475,9 @@ absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep ad
       }
     }
   }
-  for (int i = 0; i < step.map().outputs_size(); ++i)
-    values_[static_cast<std::size_t>(value.further + i)].is_made = true;
+  for (std::size_t i = 0; i < FurtherNames(step).size(); ++i) {
+    values_[static_cast<std::size_t>(value.further) + i].is_made = true;
+  }
   value.is_made = true;
   if (result.has_value()) {
     result->field.clear();
@@ -461,9 +543,13 @@ absl::Status ProgramRules::CheckAllUsed() const {
   for (int i = program_.steps_size() - 1; i >= 0; --i) {
     const Value& own = values_[static_cast<std::size_t>(num_inputs_ + i)];
     std::vector<int> results = {num_inputs_ + i};
-    for (int k = 0; k < program_.steps(i).map().outputs_size(); ++k) results.push_back(own.further + k);
+    const std::size_t further = FurtherNames(program_.steps(i)).size();
+    for (std::size_t k = 0; k < further; ++k) results.push_back(own.further + static_cast<int>(k));
     for (const int result : results) {
       if (used[static_cast<std::size_t>(result)]) continue;
+      // A step that gives places gives the elements, too, whether or not anything reads them.
+      const bool sorts = program_.steps(i).has_sort() || program_.steps(i).has_topk();
+      if (sorts && result != results.back() && used[static_cast<std::size_t>(results.back())]) continue;
       return FieldError(
           NameField(result),
           absl::StrCat("step ", Quoted(*own.name), ": its result neither is an output nor goes into one"));
@@ -482,8 +568,8 @@ std::string ProgramRules::NameField(int number) const {
   const Value& value = values_[static_cast<std::size_t>(number)];
   const std::string step = absl::StrCat("program.steps[", value.step, "].");
   if (number < num_inputs_ + program_.steps_size()) return step + "name";
-  return absl::StrCat(step, "outputs[",
-                      number - values_[static_cast<std::size_t>(num_inputs_ + value.step)].further, "].name");
+  const int further = number - values_[static_cast<std::size_t>(num_inputs_ + value.step)].further;
+  return step + FurtherNames(program_.steps(value.step))[static_cast<std::size_t>(further)].field;
 }
 
 std::vector<std::string> ProgramRules::StepNames() const {

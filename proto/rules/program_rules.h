@@ -27,6 +27,13 @@ inline constexpr int kMaxOutputs = 256;
 // need one that copies it.
 inline constexpr int kMaxKernels = 1024;
 
+// The further results of a step: their names, and the fields of its operation that have these.
+struct FurtherName {
+  std::string field;
+  const std::string* name;
+};
+std::vector<FurtherName> FurtherNames(const v1::Step& step);
+
 // INVALID_ARGUMENT if a program has too many inputs.
 absl::Status CheckInputCount(std::size_t count);
 

@@ -13,8 +13,6 @@
 namespace warpline {
 namespace {
 
-bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
-
 // A map of one operation on operands of one shape.
 ConvertedStep MapOf(MapOp op, const OperandList& inputs, DType out_dtype) {
   ConvertedStep converted;
@@ -34,7 +32,7 @@ ConvertedStep MapOf(MapOp op, const OperandList& inputs, DType out_dtype) {
 }
 
 absl::StatusOr<Operand> Cast(const Operand& x, DType dtype, EmitStep emit) {
-  return emit(MapOf(MapOp::kCast, {&x}, dtype), "", -1);
+  return emit(CastOf(x, dtype), "", -1);
 }
 
 // A reduction of complex numbers, as one of their parts.

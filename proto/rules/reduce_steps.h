@@ -4,16 +4,11 @@
 
 #include <string>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "proto/rules/convert_step.h"
+#include "proto/rules/emit_step.h"
 
 namespace warpline {
-
-// Adds a step to a program and returns its result: tensor `into`, of which it writes a part, or a new one if
-// that is -1.
-using EmitStep =
-    absl::FunctionRef<absl::StatusOr<Operand>(ConvertedStep step, const std::string& variant, int into)>;
 
 // Sums and means of complex numbers are those of their parts. Products are those of their halves, again and
 // again. x has rows (RowStrideOf). Returns the result.

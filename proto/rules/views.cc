@@ -64,11 +64,6 @@ std::optional<TransposeProblem> TransposeFor(const Operand& x) {
   return problem;
 }
 
-absl::StatusOr<int> CheckAxis(const std::string& field, std::int32_t axis, int rank) {
-  if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
-  return FieldError(field, absl::StrCat(axis, " is outside of [", -rank, ", ", rank, ")"));
-}
-
 // A view may have more elements than its tensor, but no more than a tensor could have.
 absl::Status CheckSize(const std::string& field, DType dtype, const Shape& shape) {
   return StorageBytes(field, dtype, shape, 0).status();
@@ -260,6 +255,10 @@ absl::StatusOr<Operand> SliceView(const Operand& x, const v1::SliceStep& slice) 
 absl::StatusOr<Operand> BroadcastView(const Operand& x, const v1::BroadcastStep& broadcast) {
   ASSIGN_OR_RETURN(const Shape shape, CheckShape("shape", broadcast.shape()));
   RETURN_IF_ERROR(CheckSize("shape", x.dtype, shape));
+  return BroadcastView(x, shape);
+}
+
+absl::StatusOr<Operand> BroadcastView(const Operand& x, const Shape& shape) {
   const int more = shape.rank - x.shape.rank;
   Operand view = x;
   view.shape = shape;
@@ -347,6 +346,18 @@ ConvertedStep CopyOf(const Operand& x) {
   } else {
     converted.step.problem = BitCopy(x);
   }
+  Read(x, converted.step);
+  return converted;
+}
+
+ConvertedStep CastOf(const Operand& x, DType dtype) {
+  ConvertedStep converted;
+  converted.output = {dtype, x.shape, static_cast<std::size_t>(x.shape.Count()) * SizeOf(dtype)};
+  converted.step.problem = MapProblem{.dtype = x.dtype,
+                                      .shape = x.shape,
+                                      .inputs = {{x.dtype, x.strides}},
+                                      .nodes = {{MapOp::kCast, dtype, {0}}},
+                                      .out_strides = {}};
   Read(x, converted.step);
   return converted;
 }

@@ -40,6 +40,7 @@ Operand PermuteView(const Operand& x, const Perm& perm);
 absl::StatusOr<Shape> CheckReshape(const Operand& x, const v1::ReshapeStep& reshape);
 absl::StatusOr<Operand> SliceView(const Operand& x, const v1::SliceStep& slice);
 absl::StatusOr<Operand> BroadcastView(const Operand& x, const v1::BroadcastStep& broadcast);
+absl::StatusOr<Operand> BroadcastView(const Operand& x, const Shape& shape);
 absl::StatusOr<Operand> DiagonalView(const Operand& x, const v1::DiagonalStep& diagonal);
 
 // The array that concat makes of its inputs, of which there is at least one.
@@ -59,6 +60,8 @@ Operand WithRepeats(const Operand& copy, const Operand& x);
 
 // The step that makes a dense tensor of a view, which has no more than 2^56 bytes.
 ConvertedStep CopyOf(const Operand& x);
+// The step that converts the elements of x, which has no more than 2^56 bytes.
+ConvertedStep CastOf(const Operand& x, DType dtype);
 // The step that copies x to where an array with these strides has it, `offset` elements from the start of its
 // tensor.
 ConvertedStep CopyInto(const Operand& x, const TensorSpec& whole, const Strides& strides,

@@ -99,7 +99,7 @@ class Requests {
       std::string result = step.name();
       read(step);
       // With more than one left, only a step of two inputs makes them fewer.
-      switch (i == 0 ? 4 : random_.Below(11)) {
+      switch (i == 0 ? 4 : random_.Below(16)) {
         case 0:
           step.mutable_transpose()->add_perm(1);
           step.mutable_transpose()->add_perm(0);
@@ -178,6 +178,46 @@ class Requests {
           result = half.name();
           break;
         }
+        case 10:
+          step.mutable_scan()->set_op(static_cast<v1::ScanOp>(1 + random_.Below(4)));
+          step.mutable_scan()->set_axis(static_cast<int>(random_.Below(2)));
+          step.mutable_scan()->set_exclusive(random_.OneIn(2));
+          step.mutable_scan()->set_reverse(random_.OneIn(2));
+          break;
+        case 11:
+          step.mutable_sort()->set_axis(static_cast<int>(random_.Below(2)));
+          step.mutable_sort()->set_descending(random_.OneIn(2));
+          break;
+        case 12: {
+          // Sorted once more, by places.
+          const std::string of = step.inputs(0), places = step.name();
+          step.mutable_argsort()->set_axis(static_cast<int>(random_.Below(2)));
+          const int axis = step.argsort().axis();
+          v1::Step& next = *program.add_steps();
+          next.set_name("s" + std::to_string(program.steps_size()));
+          next.add_inputs(of);
+          next.add_inputs(places);
+          if (random_.OneIn(2)) {
+            next.mutable_take_along_axis()->set_axis(axis);
+          } else {
+            next.add_inputs(of);
+            next.mutable_put_along_axis()->set_axis(axis);
+          }
+          result = next.name();
+          break;
+        }
+        case 13:
+          read(step);
+          step.mutable_set_slice()->add_starts(-1);
+          step.mutable_set_slice()->add_ends(-side - 1);
+          step.mutable_set_slice()->add_steps(-1);
+          break;
+        case 14:
+          if (side > 0) {
+            step.mutable_topk()->set_k(side);
+            break;
+          }
+          [[fallthrough]];
         default:
           step.mutable_cast()->set_data_type(type);
           break;

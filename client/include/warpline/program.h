@@ -38,8 +38,10 @@ inline constexpr int kMaxSteps = 256;
 // false may start with a capital letter. A list of one number may omit the brackets. The names dtype and
 // out_dtype stand for data_type and out_data_type.
 //
-// Arguments without a default are required: op of reduce, dtype of cast, factor of scale, shape of reshape
-// and broadcast_to. gemm also takes operands as c= and bias=. If there is a c but no beta, beta is 1.
+// Arguments without a default are required: op of reduce and scan, dtype of cast, factor of scale, shape of
+// reshape and broadcast_to, k of topk. gemm also takes operands as c= and bias=, and searchsorted as sorter=.
+// If there is a c but no beta, beta is 1. The name that sort and topk take as indices= is that of a further
+// result: v = topk(x, k=10, indices=i); take(w, i).
 //
 // A name has letters, digits, '_' and '.', starts with a letter or '_', and must not have been read as an
 // input before. Steps without a name are called "1.gemm".

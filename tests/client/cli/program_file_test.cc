@@ -34,6 +34,18 @@ TEST(ProgramTest, TakesShortNamesOfEnumerations) {
   EXPECT_EQ(program->steps(2).cast().data_type(), v1::DATA_TYPE_I8);
 }
 
+TEST(ProgramTest, TellsOperationsOfOneFieldNameApart) {
+  const auto program = ParseProgram(R"({"steps": [
+      {"name": "s", "inputs": ["x"], "scan": {"op": "sum", "axis": 1}},
+      {"name": "m", "inputs": ["s"], "map": {"nodes": [{"op": "exp", "operands": [0]}, {"op": "abs"}]}},
+      {"name": "r", "inputs": ["m"], "reduce": {"op": "sum"}}]})");
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->steps(0).scan().op(), v1::SCAN_OP_SUM);
+  EXPECT_EQ(program->steps(1).map().nodes(0).op(), v1::MAP_OP_EXP);
+  EXPECT_EQ(program->steps(1).map().nodes(1).op(), v1::MAP_OP_ABS);
+  EXPECT_EQ(program->steps(2).reduce().op(), v1::REDUCE_OP_SUM);
+}
+
 TEST(ProgramTest, LeavesNamesOfArraysAlone) {
   const auto program = ParseProgram(kJson);
   ASSERT_TRUE(program.ok());
@@ -83,6 +95,8 @@ TEST(ProgramTest, TakesDamagedTextWithoutHarm) {
 TEST(ProgramTest, KnowsWhatItReads) {
   EXPECT_THAT(InputsOf(*ParseProgram(kJson)), ElementsAre("a", "op"));
   EXPECT_THAT(InputsOf(*ParseExpression("add(gemm(b, a), b)")), ElementsAre("b", "a"));
+  // Further results of steps are no inputs.
+  EXPECT_THAT(InputsOf(*ParseExpression("v = topk(x, k=2, indices=i); take(v, i)")), ElementsAre("x"));
   EXPECT_THAT(InputsOf({}), ElementsAre());
 }
 

@@ -272,11 +272,12 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   // If the id were cut, other digits would be shown than anywhere else.
   EXPECT_EQ(ErrorOf("add(@410e9bc9-8015160a8eb8167f32327b3b944e7266, b)"),
             "column 5: expected an operation or a name, found '@...944e7266, b)'");
-  EXPECT_EQ(
-      ErrorOf(" invert(x)"),
-      "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add, "
-      "reshape, slice, broadcast_to, diagonal, concat, a reduction such as mean, or an elementwise one such "
-      "as exp");
+  EXPECT_EQ(ErrorOf(" invert(x)"),
+            "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add, "
+            "reshape, slice, broadcast_to, diagonal, concat, take, "
+            "take_along_axis, put_along_axis, scan, sort, argsort, topk, searchsorted, set_slice, a "
+            "reduction such as mean, or an elementwise one such "
+            "as exp");
   EXPECT_EQ(ErrorOf("name(x)").substr(0, 33), "column 1: there is no operation n");
   EXPECT_EQ(ErrorOf("gemm(a)"), "column 1: gemm has 1 operands instead of 2");
   EXPECT_EQ(ErrorOf("scale(x, factor=two)"), "column 17: expected a number, found 'two)'");
@@ -294,6 +295,22 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("add(x, y); add(x, y)"), "column 1: expected NAME = before all but the last operation");
   EXPECT_EQ(ErrorOf("p = x; add(p, p)"), "column 5: expected an operation: there is nothing to compute");
   EXPECT_EQ(ErrorOf("add(x, \x1b[2J)"), "column 8: expected an operation or a name, found '\\x1b[2J)'");
+}
+
+TEST(ProgramTest, FurtherResultsAreNamedByArguments) {
+  const auto program = ParseExpression("v = topk(x, k=2, indices=i); take(w, i, axis=1)");
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->steps(0).topk().indices(), "i");
+  EXPECT_EQ(program->steps(1).inputs(1), "i");
+  const auto sorted = ParseExpression("searchsorted(x, y, right=true, sorter=argsort(x))");
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_TRUE(sorted->steps(1).searchsorted().has_sorter());
+  EXPECT_EQ(sorted->steps(1).inputs(2), "1.argsort");
+  EXPECT_EQ(ErrorOf("scan(x)"), "column 1: scan lacks op, as in op=sum");
+  EXPECT_EQ(ErrorOf("topk(x)"), "column 1: topk lacks k, as in k=10");
+  EXPECT_EQ(ErrorOf("sort(x, indices=x)"),
+            "column 17: x was read as an input before: name the result otherwise");
+  EXPECT_EQ(ErrorOf("sort(x, indices=3)"), "column 17: expected a name, found '3)'");
 }
 
 std::string Nested(int depth) {

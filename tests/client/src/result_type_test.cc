@@ -143,7 +143,14 @@ TEST(ResultTypeTest, EveryStepHasOne) {
     if (step.has_broadcast_to()) {
       for (const int size : {5, 2, 2}) step.mutable_broadcast_to()->add_shape(size);
     }
-    const bool is_binary = step.has_gemm() || step.has_add() || step.has_map() || step.has_concat();
+    if (step.has_scan()) step.mutable_scan()->set_op(v1::SCAN_OP_MAX);
+    if (step.has_topk()) step.mutable_topk()->set_k(1);
+    const bool has_indices = step.has_take() || step.has_take_along_axis() || step.has_put_along_axis();
+    if (has_indices) args.inputs[1].second = Of(DType::kI64, {2, 2});
+    if (step.has_put_along_axis()) step.add_inputs("x");
+    if (step.has_searchsorted()) args.inputs[0].second = Of(kF32, {2});
+    const bool is_binary = step.has_gemm() || step.has_add() || step.has_map() || step.has_concat() ||
+                           has_indices || step.has_searchsorted() || step.has_set_slice();
     if (!is_binary) {
       step.mutable_inputs()->RemoveLast();
       args.inputs.pop_back();

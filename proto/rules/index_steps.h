@@ -1,0 +1,34 @@
+// The rules of operations that read places from an operand.
+#ifndef WARPLINE_PROTO_RULES_INDEX_STEPS_H_
+#define WARPLINE_PROTO_RULES_INDEX_STEPS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "proto/rules/convert_step.h"
+#include "proto/rules/emit_step.h"
+
+namespace warpline {
+
+// Each returns the result. Indices are copied first unless they are dense, so that their places are their
+// numbers in row-major order.
+absl::StatusOr<Operand> TakeSteps(const Operand& x, const Operand& indices, std::int32_t axis,
+                                  const std::string& variant, EmitStep emit);
+absl::StatusOr<Operand> TakeAlongAxisSteps(const Operand& x, const Operand& indices, std::int32_t axis,
+                                           const std::string& variant, EmitStep emit);
+absl::StatusOr<Operand> PutAlongAxisSteps(const Operand& x, const Operand& indices, const Operand& values,
+                                          std::int32_t axis, const std::string& variant, EmitStep emit);
+
+// Two copies into one tensor.
+absl::StatusOr<Operand> SetSliceSteps(const Operand& x, const Operand& values, const v1::SetSliceStep& set,
+                                      EmitStep emit);
+
+// INVALID_ARGUMENT unless the operand has the type of indices.
+absl::Status CheckIndices(const Operand& indices);
+// The operand itself, or a copy of it if it is not dense.
+absl::StatusOr<Operand> Dense(const Operand& x, EmitStep emit);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_PROTO_RULES_INDEX_STEPS_H_
