@@ -35,7 +35,9 @@ from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondit
                              InvalidArgument, NotFound, ResourceExhausted, StatusCode, Unauthenticated,
                              Unavailable, Unimplemented)
 from warpline.expressions import Expression
+from warpline.indexing import put_along_axis, set_slice
 from warpline.local import local
+from warpline.ordering import scan, sort_with_indices, topk
 from warpline.programs import Program, placeholder, program
 from warpline.reports import Device, Execution, Limits, Operation, ServerInfo, StageTimes, Variant
 from warpline.residents import TensorInfo
@@ -53,7 +55,8 @@ __all__ = [
     "FieldViolation", "Internal", "InvalidArgument", "Limits", "NotFound", "Operation", "Program", "ResourceExhausted",
     "ServerInfo", "StageTimes", "StatusCode", "Tensor", "TensorInfo", "Unauthenticated", "Unavailable", "Unimplemented",
     "Variant", "WarplinePerformanceWarning", "aio", "arange", "bfloat16", "concatenate", "connect", "eye", "float8_e4m3fn",
-    "float8_e5m2", "full", "linspace", "local", "ones", "placeholder", "program", "stack", "where", "zeros",
+    "float8_e5m2", "full", "linspace", "local", "ones", "placeholder", "program", "put_along_axis", "scan",
+    "set_slice", "sort_with_indices", "stack", "topk", "where", "zeros",
 ]
 
 

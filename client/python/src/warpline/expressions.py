@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warpline import creation, elementwise, errors, masked, views
+from warpline import creation, elementwise, errors, indexing, masked, ordering, views
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
@@ -162,9 +162,9 @@ class Operators(Remote):
                                  trans_b=trans_b, precision=precision, dtype=dtype, variant=variant, name=name)
 
     def __getitem__(self, key: Any) -> "Expression":
-        """The elements that integers, slices, None and ... choose, as in NumPy. Arrays of indices and masks raise
-        TypeError."""
-        return views.item(self, key)
+        """The elements that integers, slices, None, ... and one array of indices choose, as in NumPy. Indices of an array
+        that are out of range are an error of the server. Masks and several arrays raise TypeError."""
+        return indexing.item(self, key)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -198,6 +198,31 @@ class Operators(Remote):
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Expression":
         """The diagonals of the matrices that two axes span, along the last axis."""
         return views.diagonal(self, offset, axis1, axis2)
+
+    def take(self, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> "Expression":
+        """The elements that indices choose along an axis, as `np.take`. None: of all elements in a row."""
+        return indexing.take(self, indices, axis, out, mode)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> "Expression":
+        """Each element several times, as `np.repeat`."""
+        return indexing.repeat(self, repeats, axis)
+
+    def cumsum(self, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: None = None) -> "Expression":
+        """Running sums along an axis, as `np.cumsum`. None: of all elements in a row."""
+        return ordering.cumsum(self, axis, dtype, out)
+
+    def cumprod(self, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: None = None) -> "Expression":
+        """Running products along an axis, as `np.cumprod`. None: of all elements in a row."""
+        return ordering.cumprod(self, axis, dtype, out)
+
+    def argsort(self, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None,
+                descending: bool = False) -> "Expression":
+        """The places of the sorted elements along an axis, as `np.argsort`. None: of all elements in a row."""
+        return ordering.argsort(self, axis, kind, order, stable=stable, descending=descending)
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> "Expression":
+        """The places of v in this sorted vector, as `np.searchsorted`."""
+        return ordering.searchsorted(self, v, side, sorter)
 
     def astype(self, dtype: npt.DTypeLike, *, name: str = "") -> "Expression":
         """Converts the elements to another data type. Floats become integers by truncation: values out of range become
@@ -321,7 +346,8 @@ class Operators(Remote):
         return self._apply("greater_equal", self, other)
 
     # np.clip, np.transpose and the like call the methods of their names.
-    _functions = {np.where: elementwise.where, **views.FUNCTIONS, **creation.FUNCTIONS}
+    _functions = {np.where: elementwise.where, **views.FUNCTIONS, **creation.FUNCTIONS, **indexing.FUNCTIONS,
+                  **ordering.FUNCTIONS}
 
     # By identity: sets and dicts ask for equality only of objects with one hash.
     __hash__ = object.__hash__
@@ -350,6 +376,8 @@ class Operators(Remote):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         if ufunc is np.matmul and method == "__call__" and not keywords:
             return self._product(inputs[0], inputs[1])
+        if method == "accumulate":
+            return ordering.accumulate(ufunc, *inputs, **keywords)
         return elementwise.call_of_ufunc(self.program, ufunc, method, inputs, keywords)
 
     def __matmul__(self, other: "Expression | Input") -> "Expression":
@@ -490,6 +518,8 @@ class Expression(Operators):
         if self._operation is None or len(inputs) < len(self._inputs):
             self._refusal = next((x._refusal for x in self._inputs if x._refusal), None)
             return None
+        if self._operation.kind == "further":
+            return inputs[0][1]
         try:
             return step_kind(self._operation.kind, self._operation.fields.items(), inputs)[1]
         except (errors.InvalidArgument, errors.Unimplemented) as error:

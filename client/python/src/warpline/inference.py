@@ -45,7 +45,7 @@ def step_dtype(kind: str, fields: tuple[tuple[str, Any], ...],
     result's type depends on it. For types that the server would refuse, the type of the inputs."""
     # Both operands have one type: a step of others is refused.
     known = next((dtype for dtype in inputs[:2] if dtype is not None), None)
-    if kind not in ("gemm", "reduce") or known is None:
+    if kind not in ("gemm", "reduce", "scan") or known is None:
         return known
     matrices = [(known, (1, 1))] * (2 if kind == "gemm" else 1)
     try:

@@ -374,12 +374,22 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
             name += "_"
         taken.add(name)
         names[x] = name
+    further_of: dict[Expression, Expression] = {}  # the places that a step gives beside its elements
+    for x in made:
+        if x._operation is not None and x._operation.kind == "further":
+            further_of.setdefault(x._inputs[0], x)
     steps = []
     for x in made:
         if x._operation is None:
             continue
         kind, fields, variant = x._operation
         inputs = list(x._inputs)
+        if kind == "further":
+            if further_of[inputs[0]] is x:
+                continue  # the step that it belongs to has named it
+            kind, inputs, fields = "cast", [further_of[inputs[0]]], {"data_type": "DATA_TYPE_I64"}
+        elif x in further_of:
+            fields = {**fields, "indices": names[further_of[x]]}
         if x in maps and (kind != "cast" or len(maps[x].members) > 1):  # a cast alone is a step of its own
             kind, (inputs, fields) = "map", elementwise.map_of(maps[x], names)
         steps.append({"name": names[x], "inputs": [names[y] for y in inputs], "variant": variant, kind: fields})

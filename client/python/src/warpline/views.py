@@ -29,7 +29,7 @@ def _make(kind: str, x: Any, fields: dict[str, Any]) -> "Expression":
     return made
 
 
-def _shape_of(what: str, x: Any) -> tuple[int, ...]:
+def shape_of(what: str, x: Any) -> tuple[int, ...]:
     """The shape, which must be known."""
     shape: tuple[int, ...] | None = x.shape
     if shape is None:
@@ -47,7 +47,7 @@ def _axis(axis: SupportsIndex, rank: int) -> int:
     return index % rank
 
 
-def _axes(axes: Any, rank: int) -> list[int]:
+def axes_of(axes: Any, rank: int) -> list[int]:
     found = [_axis(axis, rank) for axis in (axes if isinstance(axes, Iterable) else [axes])]
     if len(set(found)) < len(found):
         raise ValueError(f"an axis occurs twice in {axes}")
@@ -69,8 +69,8 @@ def broadcast_to(x: Any, shape: Any, subok: bool = False) -> "Expression":
 
 def squeeze(x: Any, axis: Any = None) -> "Expression":
     """Without axes of size 1: the given ones, or all of them."""
-    shape = _shape_of("squeeze", x)
-    gone = _axes([i for i, size in enumerate(shape) if size == 1] if axis is None else axis, len(shape))
+    shape = shape_of("squeeze", x)
+    gone = axes_of([i for i, size in enumerate(shape) if size == 1] if axis is None else axis, len(shape))
     if any(shape[i] != 1 for i in gone):
         raise ValueError(f"squeeze of axes {sorted(gone)} of {shape}, of which not all have size 1")
     return reshape(x, [size for i, size in enumerate(shape) if i not in gone])
@@ -78,15 +78,15 @@ def squeeze(x: Any, axis: Any = None) -> "Expression":
 
 def expand_dims(x: Any, axis: Any = 0) -> "Expression":
     """With new axes of size 1, which have these places in the result."""
-    shape = _shape_of("expand_dims", x)
+    shape = shape_of("expand_dims", x)
     count = len(axis) if isinstance(axis, Sequence) else 1
-    places, sizes = _axes(axis, len(shape) + count), iter(shape)
+    places, sizes = axes_of(axis, len(shape) + count), iter(shape)
     return reshape(x, [1 if i in places else next(sizes) for i in range(len(shape) + count)])
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> "Expression":
-    rank = len(_shape_of("moveaxis", x))
-    from_axes, to_axes = _axes(source, rank), _axes(destination, rank)
+    rank = len(shape_of("moveaxis", x))
+    from_axes, to_axes = axes_of(source, rank), axes_of(destination, rank)
     if len(from_axes) != len(to_axes):
         raise ValueError(f"moveaxis of {len(from_axes)} axes to {len(to_axes)}")
     order = [i for i in range(rank) if i not in from_axes]
@@ -96,7 +96,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> "Expression":
 
 
 def swapaxes(x: Any, axis1: SupportsIndex, axis2: SupportsIndex) -> "Expression":
-    rank = len(_shape_of("swapaxes", x))
+    rank = len(shape_of("swapaxes", x))
     order = list(range(rank))
     i, k = _axis(axis1, rank), _axis(axis2, rank)
     order[i], order[k] = k, i
@@ -110,8 +110,8 @@ def _permuted(x: Any, order: Sequence[int]) -> "Expression":
 
 def flip(x: Any, axis: Any = None) -> "Expression":
     """In reverse order along some axes, or all."""
-    rank = len(_shape_of("flip", x))
-    axes = _axes(range(rank) if axis is None else axis, rank)
+    rank = len(shape_of("flip", x))
+    axes = axes_of(range(rank) if axis is None else axis, rank)
     return _sliced(x, {i: (str(-1), _TO_THE_FIRST, -1) for i in axes})
 
 
@@ -120,10 +120,14 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Expres
                                  "axis2": operator.index(axis2)})
 
 
-def _sliced(x: Any, ranges: dict[int, tuple[str, str, int]]) -> "Expression":
+def slice_fields(ranges: dict[int, tuple[str, str, int]]) -> dict[str, Any]:
     """ranges: start, end and step, by axis."""
-    return _make("slice", x, {"starts": tuple(r[0] for r in ranges.values()), "ends": tuple(r[1] for r in ranges.values()),
-                              "axes": tuple(ranges), "steps": tuple(r[2] for r in ranges.values())})
+    return {"starts": tuple(r[0] for r in ranges.values()), "ends": tuple(r[1] for r in ranges.values()),
+            "axes": tuple(ranges), "steps": tuple(r[2] for r in ranges.values())}
+
+
+def _sliced(x: Any, ranges: dict[int, tuple[str, str, int]]) -> "Expression":
+    return _make("slice", x, slice_fields(ranges))
 
 
 def _range_of(key: slice) -> tuple[str, str, int] | None:
@@ -138,14 +142,20 @@ def _range_of(key: slice) -> tuple[str, str, int] | None:
 
 def item(x: Any, key: Any) -> "Expression":
     """x[key], for integers, slices, None and ...: the basic indexing of NumPy."""
+    ranges, sizes = ranges_of(x, key)
+    taken_x = _sliced(x, ranges) if ranges else x
+    return taken_x if sizes == taken_x.shape and taken_x is not x else reshape(taken_x, sizes)
+
+
+def ranges_of(x: Any, key: Any) -> tuple[dict[int, tuple[str, str, int]], tuple[int, ...]]:
+    """What a key of basic indexing takes: start, end and step, by axis, and the shape of x[key]."""
     items = list(key) if isinstance(key, tuple) else [key]
     for part in items:
         if part is not None and part is not Ellipsis and not isinstance(part, slice) and not _is_integer(part):
-            raise TypeError(f"an index is an integer, a slice, None or ..., not {type(part).__name__}: arrays of indices "
-                            "and masks are not implemented yet, and np.asarray fetches the elements")
+            raise TypeError(f"an index is an integer, a slice, None, ... or an array of indices, not {type(part).__name__}")
     if sum(part is Ellipsis for part in items) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
-    shape = _shape_of("indexing", x)
+    shape = shape_of("indexing", x)
     named = sum(part is not None and part is not Ellipsis for part in items)
     if named > len(shape):
         raise IndexError(f"too many indices: {named} for {len(shape)} axes")
@@ -174,8 +184,12 @@ def item(x: Any, key: Any) -> "Expression":
             index %= shape[axis]
             ranges[axis] = (str(index), str(index + 1), 1)
             axis += 1
-    taken_x = _sliced(x, ranges) if ranges else x
-    return taken_x if tuple(sizes) == taken_x.shape and taken_x is not x else reshape(taken_x, sizes)
+    return ranges, tuple(sizes)
+
+
+def check_no_out(out: Any) -> None:
+    if out is not None:
+        raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
 
 
 def _is_integer(part: Any) -> bool:
@@ -185,8 +199,7 @@ def _is_integer(part: Any) -> bool:
 def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: None = None, *, dtype: Any = None,
                 casting: str = "same_kind") -> "Expression":
     """Joins arrays along an axis; None: all elements of each, in a row. Dtypes are promoted as by NumPy 2."""
-    if out is not None:
-        raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
+    check_no_out(out)
     program = program_of("concatenate", *arrays)
     given = [program._expression(x) for x in arrays]
     if axis is None:
@@ -212,7 +225,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, *, dtype: Any 
     """Joins arrays of one shape along a new axis, which has this place in the result."""
     program = program_of("stack", *arrays)
     given = [program._expression(x) for x in arrays]
-    shapes = {_shape_of("stack", x) for x in given}
+    shapes = {shape_of("stack", x) for x in given}
     if len(shapes) > 1:
         raise ValueError(f"all arrays of a stack have the same shape, not {sorted(shapes)}")
     place = _axis(axis, len(shapes.pop()) + 1)
@@ -222,14 +235,14 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, *, dtype: Any 
 def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> "Expression":
     program = program_of("vstack", *tup)
     given = [program._expression(x) for x in tup]
-    rows = [reshape(x, (1, -1)) if len(_shape_of("vstack", x)) < 2 else x for x in given]
+    rows = [reshape(x, (1, -1)) if len(shape_of("vstack", x)) < 2 else x for x in given]
     return concatenate(rows, 0, dtype=dtype, casting=casting)
 
 
 def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> "Expression":
     program = program_of("hstack", *tup)
     given = [program._expression(x) for x in tup]
-    ranks = [len(_shape_of("hstack", x)) for x in given]
+    ranks = [len(shape_of("hstack", x)) for x in given]
     whole = [reshape(x, -1) if rank == 0 else x for x, rank in zip(given, ranks)]
     return concatenate(whole, 0 if max(ranks) < 2 else 1, dtype=dtype, casting=casting)
 

@@ -1,0 +1,270 @@
+"""Elements by indices: what NumPy's take, take_along_axis and advanced indexing choose, and what repeats elements."""
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpline import creation, elementwise, promotion, views
+from warpline.arguments import fields_of
+from warpline.dtypes import DTYPES
+from warpline.elementwise import program_of
+from warpline.views import shape_of
+
+if TYPE_CHECKING:
+    from warpline.expressions import Expression
+
+_I32, _I64 = DTYPES["DATA_TYPE_I32"], DTYPES["DATA_TYPE_I64"]
+
+
+def indices_of(program: Any, indices: Any) -> "Expression":
+    """Indices as an expression of i32 or i64. Raises TypeError for anything but integers."""
+    if not hasattr(indices, "_apply"):
+        array = np.asarray(indices)
+        if array.size == 0 and not isinstance(indices, np.ndarray):
+            array = array.astype(_I64)
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"indices are integers, not {array.dtype}")
+        indices = array if array.dtype in (_I32, _I64) else array.astype(_I64)
+    found: Expression = program._expression(indices)
+    if found.dtype is None or found.dtype in (_I32, _I64):
+        return found
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"indices are integers, not {found.dtype}")
+    cast: Expression = program._cast(found, _I64)
+    return cast
+
+
+def _made(kind: str, x: Any, others: Sequence[Any], fields: dict[str, Any]) -> "Expression":
+    program = program_of(kind, x, *others)
+    given = program._expression(x)
+    made: Expression = program._step(kind, [given, *others], fields_of(**fields), "", "", given.dtype)
+    return made
+
+
+def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> "Expression":
+    """Elements along an axis, as `np.take`. None: of all elements in a row. mode: What happens to indices out of range:
+    "raise" is an error of the server, "wrap" counts on from the other end, "clip" takes the nearest."""
+    views.check_no_out(out)
+    program = program_of("take", a, indices)
+    x = views.reshape(program._expression(a), -1) if axis is None else program._expression(a)
+    chosen = indices_of(program, indices)
+    along = 0 if axis is None else operator.index(axis)
+    if mode != "raise":
+        size = shape_of("take", x)[along]
+        if mode not in ("wrap", "clip"):
+            raise ValueError(f"mode is {mode!r}: it is 'raise', 'wrap' or 'clip'")
+        chosen = chosen % size if mode == "wrap" else elementwise.clip(chosen, 0, size - 1)
+    return _made("take", x, [chosen], {"axis": along})
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> "Expression":
+    """Elements by indices of the same rank, as `np.take_along_axis`. Indices out of range are an error of the server."""
+    program = program_of("take_along_axis", arr, indices)
+    x = views.reshape(program._expression(arr), -1) if axis is None else program._expression(arr)
+    return _made("take_along_axis", x, [indices_of(program, indices)],
+                 {"axis": 0 if axis is None else operator.index(axis)})
+
+
+def put_along_axis(x: Any, indices: Any, values: Any, axis: int) -> "Expression":
+    """A copy of x with values where indices of the same rank say: y[indices[i, j], j] is values[i, j] for axis 0. Where
+    several indices name one element, the value of the last one in row-major order stays. Values are broadcast to the
+    indices and have the dtype of x, or are numbers. (np.put_along_axis changes its argument, which an expression cannot.)"""
+    program = program_of("put_along_axis", x, indices, values)
+    given = program._expression(x)
+    return _made("put_along_axis", given, [indices_of(program, indices), _values(program, values, given.dtype)],
+                 {"axis": operator.index(axis)})
+
+
+def _values(program: Any, values: Any, dtype: Any) -> "Expression":
+    if promotion.is_number(values):
+        if dtype is None:
+            raise TypeError("a number needs the dtype of the array that it is written to")
+        return creation.full((), values, dtype)
+    found: Expression = program._expression(values)
+    if dtype is None or found.dtype == dtype:
+        return found
+    cast: Expression = program._cast(found, dtype)
+    return cast
+
+
+def set_slice(x: Any, key: Any, values: Any) -> "Expression":
+    """A copy of x in which x[key] is `values`, for integers, slices and ... in the key. Values are broadcast to x[key]
+    and have the dtype of x, or are numbers."""
+    program = program_of("set_slice", x, values)
+    given = program._expression(x)
+    ranges, shape = views.ranges_of(given, key)
+    put = _values(program, values, given.dtype)
+    # Integers leave their axes out of x[key], but not out of what the step writes.
+    sizes = list(shape_of("set_slice", given))
+    for axis, (start, end, step) in ranges.items():
+        sizes[axis] = len(range(*slice(int(start), int(end), int(step)).indices(sizes[axis])))
+    if list(shape) != sizes:
+        put = views.reshape(views.broadcast_to(put, shape), sizes)
+    return _made("set_slice", given, [put], views.slice_fields(ranges))
+
+
+def item(x: Any, key: Any) -> "Expression":
+    """x[key]: basic indexing, with at most one array of indices."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    arrays = [i for i, part in enumerate(items) if _is_array(part)]
+    if not arrays:
+        return views.item(x, key)
+    for i in arrays:
+        dtype = items[i].dtype if hasattr(items[i], "dtype") else np.asarray(items[i]).dtype
+        if dtype is not None and dtype.kind == "b":
+            raise TypeError("masks are not implemented yet: warpline.where keeps the shape, and np.asarray fetches the "
+                            "elements")
+    if len(arrays) > 1:
+        raise TypeError("more than one array of indices is not implemented yet: np.asarray fetches the elements")
+    place = arrays[0]
+    program = program_of("indexing", x, items[place])
+    given = program._expression(x)
+    chosen = indices_of(program, items[place])
+    # The axis that the array takes stays whole in basic indexing.
+    basic = [slice(None) if i == place else part for i, part in enumerate(items)]
+    named = [part for part in items if part is not None and part is not Ellipsis]
+    rest = len(shape_of("indexing", given)) - len(named)
+    axis = sum(1 if part is None else max(rest, 0) if part is Ellipsis else 0 if _is_one(part) else 1
+               for part in basic[:place])
+    result = take(views.item(given, tuple(basic)), chosen, axis)
+    # Integers count as arrays of one index: with slices between them, the axes of indices come first.
+    advanced = [i for i, part in enumerate(items) if i == place or _is_one(part)]
+    if any(i not in advanced for i in range(advanced[0], advanced[-1])):
+        count = len(shape_of("indexing", chosen))
+        return views.moveaxis(result, range(axis, axis + count), range(count))
+    return result
+
+
+def _is_one(part: Any) -> bool:
+    return part is not None and part is not Ellipsis and not isinstance(part, slice) and not _is_array(part)
+
+
+def _is_array(part: Any) -> bool:
+    if isinstance(part, (list, np.ndarray)):
+        return np.ndim(part) > 0 or isinstance(part, np.ndarray) and part.dtype.kind == "b"
+    return hasattr(part, "_apply")
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> "Expression":
+    """Elements that leave one end of an axis come in at the other, as `np.roll`."""
+    shape = shape_of("roll", a)
+    if axis is None:
+        return views.reshape(roll(views.reshape(a, -1), shift, 0), shape)
+    axes = list(axis) if isinstance(axis, Iterable) else [axis]
+    shifts = list(shift) if isinstance(shift, Iterable) else [shift]
+    result = a
+    for along, by in zip(axes * (len(shifts) if len(axes) == 1 else 1), shifts * (len(axes) if len(shifts) == 1 else 1),
+                         strict=True):
+        along, by = operator.index(along), operator.index(by)
+        size = shape[along]
+        first = (-by) % size if size else 0
+        if first:
+            before = (slice(None),) * (along % len(shape))
+            result = views.concatenate([views.item(result, (*before, slice(first, None))),
+                                        views.item(result, (*before, slice(None, first)))], along)
+    return result if result is not a else elementwise.positive(a)
+
+
+def tile(A: Any, reps: Any) -> "Expression":  # noqa: N803
+    """The array again and again along each axis, as `np.tile`."""
+    counts = [operator.index(n) for n in (reps if isinstance(reps, Iterable) else [reps])]
+    shape = shape_of("tile", A)
+    rank = max(len(shape), len(counts))
+    sizes, counts = [1] * (rank - len(shape)) + list(shape), [1] * (rank - len(counts)) + counts
+    spread = views.reshape(A, [part for size in sizes for part in (1, size)])
+    repeated = views.broadcast_to(spread, [part for pair in zip(counts, sizes) for part in pair])
+    return views.reshape(repeated, [count * size for count, size in zip(counts, sizes)])
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> "Expression":
+    """Each element several times, as `np.repeat`. repeats: A number, or one for each element of the axis."""
+    x = views.reshape(a, -1) if axis is None else a
+    along = 0 if axis is None else operator.index(axis)
+    size = shape_of("repeat", x)[along]
+    counts = np.asarray(repeats)
+    return take(x, np.repeat(np.arange(size), counts if counts.ndim else int(counts)), along)
+
+
+_PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> "Expression":
+    """More elements at the ends of axes, as `np.pad`: `constant_values`, one number, or what the modes edge, reflect,
+    symmetric and wrap say."""
+    if mode not in _PAD_MODES:
+        raise ValueError(f"mode is {mode!r}: it is one of {', '.join(_PAD_MODES)}")
+    shape = shape_of("pad", array)
+    widths = np.broadcast_to(np.asarray(pad_width), (len(shape), 2))
+    if widths.dtype.kind not in "iu" or (widths < 0).any():
+        raise ValueError(f"pad_width is {pad_width}: widths are integers, 0 or more")
+    result = elementwise.positive(program_of("pad", array)._expression(array))
+    if result.dtype is None:
+        raise TypeError(f"pad needs the dtype of {array}, which is not known before it is computed")
+    for axis, (before, after) in enumerate(widths.tolist()):
+        if not before and not after:
+            continue
+        if mode != "constant":
+            places: Any = np.pad(np.arange(shape[axis]), (before, after), mode=mode)  # type: ignore[call-overload]
+            result = take(result, places, axis)
+            continue
+        sizes = list(shape_of("pad", result))
+        ends = [creation.full([*sizes[:axis], width, *sizes[axis + 1:]], constant_values, result.dtype)
+                for width in (before, after)]
+        result = views.concatenate([ends[0], result, ends[1]], axis)
+    return result
+
+
+def outer(a: Any, b: Any, out: None = None) -> "Expression":
+    """The products of each element of a with each of b, as `np.outer`."""
+    views.check_no_out(out)
+    program = program_of("outer", a, b)
+    left, right = (views.reshape(program._expression(x), -1) for x in (a, b))
+    return left[:, None] * right[None, :]
+
+
+def vecdot(x1: Any, x2: Any, axis: int = -1) -> "Expression":
+    """Sums of products along an axis, the first factor conjugated, as `np.vecdot`."""
+    program = program_of("vecdot", x1, x2)
+    left, right = program._expression(x1), program._expression(x2)
+    product = (left.conj() if left.dtype is not None and left.dtype.kind == "c" else left) * right
+    return product.sum(axis, dtype=product.dtype)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> "Expression":
+    """Sums of products along axes of both, as `np.tensordot`."""
+    program = program_of("tensordot", a, b)
+    left, right = program._expression(a), program._expression(b)
+    rank_a, rank_b = len(shape_of("tensordot", left)), len(shape_of("tensordot", right))
+    if isinstance(axes, Iterable):
+        of_a, of_b = ([operator.index(i) for i in (part if isinstance(part, Iterable) else [part])] for part in axes)
+    else:
+        of_a, of_b = list(range(rank_a - axes, rank_a)), list(range(axes))
+    of_a, of_b = views.axes_of(of_a, rank_a), views.axes_of(of_b, rank_b)
+    sizes_a, sizes_b = shape_of("tensordot", left), shape_of("tensordot", right)
+    if [sizes_a[i] for i in of_a] != [sizes_b[i] for i in of_b]:
+        raise ValueError(f"tensordot of {sizes_a} and {sizes_b}: the axes {of_a} and {of_b} have other sizes")
+    kept_a, kept_b = ([i for i in range(rank) if i not in gone] for rank, gone in ((rank_a, of_a), (rank_b, of_b)))
+    inner = math.prod(sizes_a[i] for i in of_a)
+    rows = views.reshape(left.transpose(kept_a + of_a), (math.prod(sizes_a[i] for i in kept_a), inner))
+    columns = views.reshape(right.transpose(of_b + kept_b), (inner, math.prod(sizes_b[i] for i in kept_b)))
+    return views.reshape(rows @ columns, [sizes_a[i] for i in kept_a] + [sizes_b[i] for i in kept_b])
+
+
+def diff(a: Any, n: int = 1, axis: int = -1) -> "Expression":
+    """Differences of neighbours along an axis, n times, as `np.diff`."""
+    result = a
+    for _ in range(operator.index(n)):
+        before = (slice(None),) * (axis % len(shape_of("diff", result)))
+        later, earlier = views.item(result, (*before, slice(1, None))), views.item(result, (*before, slice(None, -1)))
+        result = later != earlier if later.dtype == bool else later - earlier
+    return result if result is not a else elementwise.positive(a)
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.take: take, np.take_along_axis: take_along_axis, np.roll: roll, np.tile: tile, np.repeat: repeat, np.pad: pad,
+    np.outer: outer, np.tensordot: tensordot, np.diff: diff}
+if hasattr(np, "vecdot"):
+    FUNCTIONS[np.vecdot] = vecdot

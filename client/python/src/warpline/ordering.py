@@ -1,0 +1,244 @@
+"""Running sums and products, sorts, and what follows from the order of elements."""
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpline import arguments, creation, elementwise, indexing, promotion, views
+from warpline.arguments import fields_of
+from warpline.dtypes import DTYPES, result_data_type
+from warpline.elementwise import program_of
+from warpline.views import shape_of
+
+if TYPE_CHECKING:
+    from warpline.expressions import Expression
+
+_I64, _F64 = DTYPES["DATA_TYPE_I64"], DTYPES["DATA_TYPE_F64"]
+
+
+def _rows(what: str, x: Any, axis: int | None) -> "tuple[Expression, int]":
+    """The expression and the axis; None: all elements in a row."""
+    given: Expression = program_of(what, x)._expression(x)
+    if axis is None:
+        return (given if given.ndim == 1 else views.reshape(given, -1)), 0
+    return given, operator.index(axis)
+
+
+def scan(x: Any, op: str, axis: int | None = None, *, dtype: Any = None, exclusive: bool = False,
+         reverse: bool = False) -> "Expression":
+    """Each element combined with all before it along an axis; None: along all elements in a row.
+
+    op: "sum", "prod", "min" or "max". After a NaN, all minima and maxima are NaN.
+    dtype: Data type of a sum or product; x is converted first. None: that of NumPy's cumsum, but i64 or u64 for integers.
+    exclusive: Leaves each element out of its own result: the first is 0, 1, or the greatest or least value of the type.
+    reverse: From the end of the axis.
+    """
+    if op not in ("sum", "prod", "min", "max"):
+        raise ValueError(f"op is {op!r}: it is 'sum', 'prod', 'min' or 'max'")
+    given, along = _rows("scan", x, axis)
+    number = result_data_type(dtype)
+    fields = fields_of(op=f"SCAN_OP_{op.upper()}", axis=along, exclusive=arguments.flag_of("exclusive", exclusive),
+                       reverse=arguments.flag_of("reverse", reverse), out_data_type=number)
+    made: Expression = given.program._step("scan", [given], fields, "", "", DTYPES.get(number))
+    return made
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> "Expression":
+    views.check_no_out(out)
+    return scan(a, "sum", axis, dtype=dtype)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> "Expression":
+    views.check_no_out(out)
+    return scan(a, "prod", axis, dtype=dtype)
+
+
+def _cumulative(x: Any, op: str, axis: int | None, dtype: Any, out: None, include_initial: bool) -> "Expression":
+    views.check_no_out(out)
+    rank = len(shape_of("a cumulative operation", x))
+    if axis is None and rank != 1:
+        raise ValueError(f"axis is needed for {rank} axes")
+    along = 0 if axis is None else operator.index(axis)
+    result = scan(x, op, along, dtype=dtype)
+    if not include_initial:
+        return result
+    sizes = list(shape_of("a cumulative operation", result))
+    sizes[along] = 1
+    return views.concatenate([creation.full(sizes, 1 if op == "prod" else 0, result.dtype), result], along)
+
+
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: None = None,
+                   include_initial: bool = False) -> "Expression":
+    return _cumulative(x, "sum", axis, dtype, out, include_initial)
+
+
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: None = None,
+                    include_initial: bool = False) -> "Expression":
+    return _cumulative(x, "prod", axis, dtype, out, include_initial)
+
+
+_ACCUMULATED: dict[Any, str] = {np.add: "sum", np.multiply: "prod", np.minimum: "min", np.maximum: "max"}
+
+
+def accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, out: None = None) -> "Expression":
+    """np.add.accumulate and the like."""
+    views.check_no_out(out)
+    if ufunc not in _ACCUMULATED:
+        raise TypeError(f"numpy.{ufunc.__name__}.accumulate is not computed on the server")
+    return scan(array, _ACCUMULATED[ufunc], axis, dtype=dtype)
+
+
+def _check_kind(kind: Any, order: Any) -> None:
+    if order is not None:
+        raise TypeError("order is for structured arrays, which a server does not have")
+    if kind not in (None, "quicksort", "heapsort", "stable", "mergesort"):
+        raise ValueError(f"kind is {kind!r}: every sort is stable")
+
+
+def sort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None,
+         descending: bool = False) -> "Expression":
+    """Sorted along an axis, as `np.sort`; None: all elements in a row. NaN comes last, in descending order too."""
+    _check_kind(kind, order)
+    x, along = _rows("sort", a, axis)
+    made: Expression = x.program._step("sort", [x], fields_of(
+        axis=along, descending=arguments.flag_of("descending", descending)), "", "", x.dtype)
+    return made
+
+
+def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None,
+            descending: bool = False) -> "Expression":
+    """The places of the sorted elements, as `np.argsort`, always of a stable sort."""
+    _check_kind(kind, order)
+    x, along = _rows("argsort", a, axis)
+    made: Expression = x.program._step("argsort", [x], fields_of(
+        axis=along, descending=arguments.flag_of("descending", descending)), "", "", _I64)
+    return made
+
+
+def topk(x: Any, k: int, axis: int = -1, *, largest: bool = True) -> "tuple[Expression, Expression]":
+    """The k largest elements along an axis, or the smallest, in order, and their places as int64. Of equal elements those
+    with the lowest places are taken. NaN counts as the largest value."""
+    given: Expression = program_of("topk", x)._expression(x)
+    rank = len(shape_of("topk", given))
+    along = views.axes_of([axis], rank)[0]
+    rows = given if along == rank - 1 else views.moveaxis(given, along, -1)
+    fields = fields_of(k=operator.index(k), smallest=not arguments.flag_of("largest", largest))
+    values: Expression = rows.program._step("topk", [rows], fields, "", "", rows.dtype)
+    places = _further(values)
+    if rows is given:
+        return values, places
+    return views.moveaxis(values, -1, along), views.moveaxis(places, -1, along)
+
+
+def sort_with_indices(x: Any, axis: int = -1, *, descending: bool = False) -> "tuple[Expression, Expression]":
+    """Sorted elements along an axis and their places as int64, in one step."""
+    given, along = _rows("sort", x, axis)
+    values: Expression = given.program._step("sort", [given], fields_of(
+        axis=along, descending=arguments.flag_of("descending", descending)), "", "", given.dtype)
+    return values, _further(values)
+
+
+def _further(step: "Expression") -> "Expression":
+    """The second result of a step: places."""
+    made: Expression = step.program._step("further", [step], {}, "", "", _I64)
+    return made
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> "Expression":
+    """The places of v in a sorted vector, as `np.searchsorted`. sorter: the places that sort a."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side is {side!r}: it is 'left' or 'right'")
+    program = program_of("searchsorted", a, v, sorter)
+    x1 = program._expression(a)
+    if promotion.is_number(v):
+        x2 = creation.full((), v, x1.dtype if promotion.is_weak(v) and x1.dtype is not None else None)
+    else:
+        x2 = program._expression(v)
+    if x1.dtype is not None and x2.dtype is not None and x1.dtype != x2.dtype:
+        common = promotion.common(x1.dtype, x2.dtype)
+        x1, x2 = program._cast(x1, common), program._cast(x2, common)
+    inputs = [x1, x2] if sorter is None else [x1, x2, indexing.indices_of(program, sorter)]
+    made: Expression = program._step("searchsorted", inputs, fields_of(
+        right=side == "right", has_sorter=sorter is not None), "", "", _I64)
+    return made
+
+
+def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+             keepdims: bool = False) -> "Expression":
+    """The q-quantiles along an axis, as `np.quantile`, interpolated linearly. q: A number, or several, in [0, 1], known
+    to the client."""
+    views.check_no_out(out)
+    if method != "linear":
+        raise ValueError(f"method is {method!r}: 'linear' is implemented")
+    wanted = np.asarray(q, dtype=np.float64)
+    if wanted.ndim > 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+        raise ValueError(f"q is {q}: quantiles are numbers in [0, 1], or a list of them")
+    x, along, kept = _one_axis("quantile", a, axis, keepdims)
+    dtype = x.dtype
+    assert dtype is not None
+    if dtype.kind in "biu":
+        x, dtype = x.astype(_F64), _F64
+    size = shape_of("quantile", x)[along]
+    if size == 0:
+        raise ValueError("quantile of no elements has no value")
+    position = np.atleast_1d(wanted) * (size - 1)
+    low = np.floor(position).astype(np.int64)
+    ordered = views.moveaxis(sort(x, along), along, 0)
+    lower = indexing.take(ordered, low, 0)
+    upper = indexing.take(ordered, np.minimum(low + 1, size - 1), 0)
+    weight = (position - low).astype(dtype).reshape(-1, *([1] * (len(shape_of("quantile", lower)) - 1)))
+    # As NumPy interpolates: from the nearer end.
+    between = elementwise.where(weight < 0.5, lower + (upper - lower) * weight, upper - (upper - lower) * (1 - weight))
+    # Infinite neighbours that are equal have no difference.
+    result = elementwise.where(lower == upper, lower, between)
+    if dtype.kind != "f":
+        raise TypeError(f"quantile does not take {dtype}")
+    last = ordered[-1:]
+    result = elementwise.where(last != last, last, result)  # a NaN among the elements
+    if wanted.ndim == 0:
+        result = result[0]
+    return views.reshape(result, kept if wanted.ndim == 0 else [len(position), *kept]) if keepdims else result
+
+
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> "Expression":
+    """The median along an axis, as `np.median`: the mean of the middle elements."""
+    views.check_no_out(out)
+    x, along, kept = _one_axis("median", a, axis, keepdims)
+    size = shape_of("median", x)[along]
+    if size == 0:
+        raise ValueError("median of no elements has no value")
+    ordered = views.moveaxis(sort(x, along), along, 0)
+    middle = ordered[(size - 1) // 2:size // 2 + 1].mean(0)
+    if middle.dtype is not None and x.dtype is not None and x.dtype.kind == "f":
+        middle = elementwise.where(ordered[-1] != ordered[-1], ordered[-1], middle)
+    return views.reshape(middle, kept) if keepdims else middle
+
+
+def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+               keepdims: bool = False) -> "Expression":
+    """As quantile, of q in [0, 100]."""
+    return quantile(a, np.true_divide(q, 100), axis, out, overwrite_input, method, keepdims)
+
+
+def _one_axis(what: str, a: Any, axis: Any, keepdims: bool) -> "tuple[Expression, int, list[int]]":
+    """The expression with one axis in place of the given ones, that axis, and the shape of the result if they stay."""
+    given: Expression = program_of(what, a)._expression(a)
+    shape = shape_of(what, given)
+    if given.dtype is None:
+        raise TypeError(f"{what} needs the dtype of {a}, which is not known before it is computed")
+    axes = list(range(len(shape))) if axis is None else views.axes_of(axis, len(shape))
+    kept = [1 if i in axes else size for i, size in enumerate(shape)]
+    if len(axes) == 1:
+        return given, axes[0], kept
+    rest = [i for i in range(len(shape)) if i not in axes]
+    moved = given.transpose(rest + axes) if shape else given
+    return views.reshape(moved, [*(shape[i] for i in rest), -1]), len(rest), kept
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.cumsum: cumsum, np.cumprod: cumprod, np.sort: sort, np.argsort: argsort, np.searchsorted: searchsorted,
+    np.median: median, np.quantile: quantile, np.percentile: percentile}
+for _name, _function in (("cumulative_sum", cumulative_sum), ("cumulative_prod", cumulative_prod)):
+    if hasattr(np, _name):
+        FUNCTIONS[getattr(np, _name)] = _function

@@ -1,0 +1,151 @@
+"""Elements by indices: they give what NumPy gives."""
+
+import numpy as np
+import pytest
+
+import warpline
+
+A = np.arange(6 * 5 * 4, dtype="f4").reshape(6, 5, 4)
+TYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
+I = np.array([[0, -1, 2], [3, 3, -4]])  # noqa: E741
+IDS = repr
+
+
+@pytest.fixture(scope="module")
+def client(daemon):
+    with warpline.connect(daemon.address) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def t(client):
+    with client.put(A) as tensor:
+        yield tensor
+
+
+def same(got, want):
+    got = np.asarray(got)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("key", [
+    I, [0, 2], (slice(None), I), (..., I), (slice(None), slice(1, 4), I), (I, slice(None, None, -1)), (0, I), (I, 0),
+    (0, slice(None), I), (slice(None), 0, I), (None, I), (I, None), (slice(1, 3), I, ...), np.array([], int), [],
+    np.array(2), (I.astype("i4"), 1), I.astype("u1") % 4], ids=repr)
+def test_array_of_indices(client, t, key):
+    same(t[key], A[key])
+    parts = tuple(client.put(part) if isinstance(part, np.ndarray) else part for part in (
+        key if isinstance(key, tuple) else (key,)))
+    same(t[parts], A[key])
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_take(client, dtype):
+    x = RANDOM.integers(0, 100, size=(7, 9)).astype(dtype)
+    with client.put(x) as t:
+        for axis in (0, 1, -1, None):
+            same(np.take(t, I, axis), np.take(x, I, axis))
+            same(t.take([1, 0], axis), x.take([1, 0], axis))
+        same(np.take(t, [100, -100], 0, mode="wrap"), np.take(x, [100, -100], 0, mode="wrap"))
+        same(np.take(t, [100, -100], 0, mode="clip"), np.take(x, [100, -100], 0, mode="clip"))
+        same(np.take(t.T[::-1], I, 0), np.take(x.T[::-1], I, 0))
+        same(np.take(t[:, ::2], I % 3, 1), np.take(x[:, ::2], I % 3, 1))
+
+
+RANDOM = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_along_an_axis(client, t, axis):
+    order = np.argsort(-A, axis)
+    same(np.take_along_axis(t, order, axis), np.take_along_axis(A, order, axis))
+    with client.put(order) as places:
+        same(np.take_along_axis(t, places, axis), np.take_along_axis(A, order, axis))
+    few = np.take(order, [0, 2], axis)
+    same(np.take_along_axis(t, few, axis), np.take_along_axis(A, few, axis))
+    values = RANDOM.normal(size=few.shape).astype("f4")
+    want = A.copy()
+    np.put_along_axis(want, few, values, axis)
+    same(warpline.put_along_axis(t, few, values, axis), want)
+    np.put_along_axis(want, few, 7, axis)
+    same(warpline.put_along_axis(t, few, 7, axis), want)
+
+
+def test_the_last_of_equal_indices_stays(client):
+    x = np.zeros(5, "i4")
+    with client.put(x) as t:
+        same(warpline.put_along_axis(t, [1, 3, 1, -2], np.array([1, 2, 3, 4], "i4"), 0), np.array([0, 3, 0, 4, 0], "i4"))
+    many = RANDOM.integers(-500, 500, 100_000)
+    values = np.arange(100_000)
+    want = np.zeros(500, "i8")
+    for i, value in zip(many, values):
+        want[i] = value
+    with client.put(np.zeros(500, "i8")) as t:
+        same(warpline.put_along_axis(t, many, values, 0), want)
+
+
+def test_indices_out_of_range(client, t):
+    for key, text in ((np.array([0, 6, 7]), r"inputs\[1\]: element 1 is 6, which is outside of \[-6, 6\)"),
+                      (np.array([0, 1, -7]), r"element 2 is -7, which is outside of \[-6, 6\)")):
+        with pytest.raises(warpline.InvalidArgument, match=text):
+            client.run(t[key])
+        with client.put(key) as places, pytest.raises(warpline.InvalidArgument, match=text):
+            client.run(t[places])
+    with pytest.raises(warpline.InvalidArgument, match="element 1 is 9"):
+        client.run(warpline.put_along_axis(t[:, 0, 0], [0, 9], 0, 0))
+    with pytest.raises(warpline.InvalidArgument, match="has no elements that an index could name"):
+        client.run(t[:0][[0]])
+    # The error is that of the first step, and the same call with good indices works.
+    index = warpline.placeholder("index", "i8")
+    e = np.take(t, index, 0)
+    with pytest.raises(warpline.InvalidArgument, match="element 0 is 60"):
+        client.run(np.take(e, index, 1), index=np.array([60]))
+    same(client.run(e, index=np.array([2])), A[[2]])
+
+
+def test_indices_that_are_wrong(t):
+    for key, error, text in ((np.array([0.5]), TypeError, "indices are integers, not float64"),
+                             (A > 0, TypeError, "masks are not implemented yet"),
+                             ((I, I), TypeError, "more than one array")):
+        with pytest.raises(error, match=text):
+            t[key]
+    with pytest.raises(ValueError, match="mode is 'x'"):
+        np.take(t, I, 0, mode="x")
+
+
+def test_what_repeats(t):
+    for shift, axis in ((1, None), (-2, 0), (7, 1), ((1, 2), (0, 2)), (0, 0), (3, (0, 1))):
+        same(np.roll(t, shift, axis), np.roll(A, shift, axis))
+    for reps in (2, (2, 1, 3), (2, 1, 1, 1), (1, 0)):
+        same(np.tile(t, reps), np.tile(A, reps))
+    for repeats, axis in ((2, None), (3, 1), ([1, 0, 2, 1], 2)):
+        same(np.repeat(t, repeats, axis), np.repeat(A, repeats, axis))
+        same(t.repeat(repeats, axis), A.repeat(repeats, axis))
+    for width in (1, (1, 2), ((0, 1), (2, 0), (1, 1))):
+        same(np.pad(t, width), np.pad(A, width))
+        same(np.pad(t, width, constant_values=-3), np.pad(A, width, constant_values=-3))
+        for mode in ("edge", "reflect", "symmetric", "wrap"):
+            same(np.pad(t, width, mode), np.pad(A, width, mode))
+
+
+@pytest.mark.parametrize("key", [0, (0, 1), (slice(None), slice(1, 3)), (..., -1), slice(None, None, -2), slice(3, 3)],
+                         ids=repr)
+def test_set_slice(client, t, key):
+    for values in (9, np.float32(2.5), RANDOM.normal(size=A[key].shape).astype("f4"), np.zeros(1, "f4")):
+        want = A.copy()
+        want[key] = values
+        same(warpline.set_slice(t, key, values), want)
+    with pytest.raises((warpline.InvalidArgument, ValueError), match="broadcast"):
+        client.run(warpline.set_slice(t, key, np.ones((3, 77), "f4")))
+
+
+def test_products(client):
+    x, y = RANDOM.normal(size=(4, 6)), RANDOM.normal(size=(6, 4))
+    with client.put(x) as a, client.put(y) as b:
+        np.testing.assert_allclose(np.asarray(np.outer(a, b)), np.outer(x, y))
+        for axes in (1, 2, ([0], [1]), ([1, 0], [0, 1])):
+            np.testing.assert_allclose(np.asarray(np.tensordot(a, b.T if axes == 2 else b, axes)),
+                                       np.tensordot(x, y.T if axes == 2 else y, axes), rtol=1e-12)
+        if hasattr(np, "vecdot"):
+            np.testing.assert_allclose(np.asarray(np.vecdot(a, b.T)), np.vecdot(x, y.T), rtol=1e-12)

@@ -1,0 +1,150 @@
+"""Running sums, sorts and searches: they give what NumPy gives."""
+
+import numpy as np
+import pytest
+
+import warpline
+
+RANDOM = np.random.default_rng(7)
+TYPES = ["?", "i1", "u1", "i2", "u4", "i8", "u8", "f2", "f4", "f8"]
+
+
+def array(dtype, *shape):
+    x = RANDOM.normal(scale=3, size=shape)
+    if np.dtype(dtype).kind == "f":
+        x.ravel()[::7] = np.nan
+        x.ravel()[1::5] = 0
+        x.ravel()[2::5] = -0.0
+    return np.abs(x).astype(dtype) if np.dtype(dtype).kind == "u" else np.nan_to_num(x).astype(dtype) if (
+        np.dtype(dtype).kind == "i") else x.astype(dtype)
+
+
+@pytest.fixture(scope="module")
+def client(daemon):
+    with warpline.connect(daemon.address) as connected:
+        yield connected
+
+
+def same(got, want):
+    got = np.asarray(got)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_sorts(client, dtype, axis):
+    x = array(dtype, 9, 33, 5)
+    with client.put(x) as t:
+        same(np.sort(t, axis), np.sort(x, axis))
+        same(np.argsort(t, axis, stable=True) if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else np.argsort(t, axis),
+             np.argsort(x, axis, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_descending_is_stable_with_nan_last(client, dtype):
+    x = array(dtype, 50)
+    key = x.astype("f8")
+    order = sorted(range(50), key=lambda i: (np.isnan(key[i]), 0 if np.isnan(key[i]) else -key[i]))
+    with client.put(x) as t:
+        values, places = client.run(*warpline.sort_with_indices(t, descending=True))
+        same(places, np.array(order))
+        same(values, x[order])
+        same(t.argsort(descending=True), np.array(order))
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_top_k(client, largest):
+    x = array("f4", 6, 100)
+    x[:, 20:40] = x[:, 60:80]  # ties
+    key = np.where(np.isnan(x), np.inf, x)
+    order = np.argsort(-key if largest else key, axis=1, kind="stable")[:, :9]
+    # NaN is above infinity, of which there is none here.
+    with client.put(x) as t:
+        values, places = client.run(*warpline.topk(t, 9, largest=largest))
+        same(places, order)
+        same(values, np.take_along_axis(x, order, 1))
+        values, places = warpline.topk(t, 2, axis=0, largest=largest)
+        same(values, np.take_along_axis(x, np.argsort(-key if largest else key, axis=0, kind="stable")[:2], 0))
+        assert np.asarray(places).shape == (2, 100)
+        for k in (0, 101):
+            with pytest.raises(warpline.InvalidArgument, match=rf"\.k: .*: {k} is outside of \[1, 100\]"):
+                client.run(warpline.topk(t, k)[0])
+
+
+def test_places_alone_and_twice(client):
+    x = array("f8", 4, 30)
+    with client.put(x) as t:
+        _, places = warpline.topk(t, 3)
+        same(places, np.argsort(np.where(np.isnan(x), -np.inf, -x), axis=1, kind="stable")[:, :3])
+        kept, sent = client.run(places, places, keep=[True, False])
+        with kept:
+            same(kept, sent)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "f4", "f8"])
+def test_searches(client, dtype):
+    x, v = np.sort(array(dtype, 40)), array(dtype, 3, 11)
+    order = RANDOM.permutation(40)
+    sorter = np.argsort(x[order], kind="stable")
+    with client.put(x) as t, client.put(x[order]) as shuffled:
+        for side in ("left", "right"):
+            same(np.searchsorted(t, v, side), np.searchsorted(x, v, side))
+            same(np.searchsorted(shuffled, v, side, sorter), np.searchsorted(x[order], v, side, sorter))
+        same(t.searchsorted(1), np.array(np.searchsorted(x, 1)))
+        with pytest.raises(warpline.InvalidArgument, match=r"inputs\[2\]: element 3 is 40, which is outside of \[-40, 40\)"):
+            sorter[3] = 40
+            client.run(np.searchsorted(t, v, "left", sorter))
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_running_sums(client, dtype, axis):
+    x = RANDOM.integers(-4 if np.dtype(dtype).kind != "u" else 0, 5, size=(7, 20, 3)).astype(dtype)
+    with client.put(x) as t:
+        same(np.cumsum(t, axis), np.cumsum(x, axis))
+        if x.dtype.kind != "c":
+            same(np.cumprod(t[:, :5], axis), np.cumprod(x[:, :5], axis))
+            for ufunc in (np.minimum, np.maximum):
+                same(ufunc.accumulate(t, 1 if axis is None else axis), ufunc.accumulate(x, 1 if axis is None else axis))
+
+
+def test_running_options(client):
+    x = np.arange(1, 25, dtype="f4").reshape(4, 6)
+    with client.put(x) as t:
+        same(warpline.scan(t, "sum", 1, exclusive=True), np.cumsum(x, 1) - x)
+        same(warpline.scan(t, "sum", 0, reverse=True), np.cumsum(x[::-1], 0)[::-1])
+        same(warpline.scan(t, "prod", 1, exclusive=True, reverse=True)[:, -1], np.ones(4, "f4"))
+        same(warpline.scan(t, "max", 1, exclusive=True)[:, 0], np.full(4, -np.inf, "f4"))
+        same(np.cumsum(t, 1, dtype="f8"), np.cumsum(x, 1, dtype="f8"))
+        same(np.add.accumulate(t), np.add.accumulate(x))
+        same(np.diff(t, axis=0), np.diff(x, axis=0))
+        if hasattr(np, "cumulative_sum"):
+            same(np.cumulative_sum(t, axis=1, include_initial=True), np.cumulative_sum(x, axis=1, include_initial=True))
+        with pytest.raises(warpline.InvalidArgument, match="out_data_type: .*i32: .* is a floating-point number"):
+            client.run(np.cumsum(t, 0, dtype="i4"))
+    with client.put(x.astype("f2")) as half:  # added in f32
+        same(np.cumsum(half), np.cumsum(x, dtype="f4").astype("f2"))
+    with client.put(x.astype("c8")) as pairs:
+        with pytest.raises(warpline.Unimplemented, match="running products of complex numbers"):
+            client.run(np.cumprod(pairs))
+        with pytest.raises(warpline.InvalidArgument, match="have no order"):
+            client.run(warpline.scan(pairs, "min"))
+
+
+@pytest.mark.parametrize("axis", [0, 1, None, (0, 2)])
+@pytest.mark.parametrize("dtype", ["i4", "f4", "f8"])
+def test_quantiles(client, dtype, axis):
+    x = RANDOM.normal(scale=9, size=(5, 8, 3)).astype(dtype)
+    with client.put(x) as t:
+        for got, want in ((np.median(t, axis), np.median(x, axis)), (np.quantile(t, 0.3, axis), np.quantile(x, 0.3, axis)),
+                          (np.quantile(t, [0, 0.5, 0.9, 1], axis, keepdims=True),
+                           np.quantile(x, [0, 0.5, 0.9, 1], axis, keepdims=True)),
+                          (np.percentile(t, 25, axis), np.percentile(x, 25, axis))):
+            np.testing.assert_allclose(np.asarray(got), want, rtol=1e-6 if dtype == "f4" else 1e-14)
+            assert np.asarray(got).shape == np.shape(want)
+    if dtype != "i4":
+        x[2, 3, 1] = np.nan
+        with client.put(x) as t:
+            same(np.isnan(np.median(t, axis)), np.isnan(np.median(x, axis)))
+            same(np.isnan(np.quantile(t, 0.5, axis)), np.isnan(np.quantile(x, 0.5, axis)))
