@@ -40,6 +40,7 @@ std::span<const CudaVariant<PutProblem>> CudaPutVariants();
 std::span<const CudaVariant<ScanProblem>> CudaScanVariants();
 std::span<const CudaVariant<SortProblem>> CudaSortVariants();
 std::span<const CudaVariant<SearchProblem>> CudaSearchVariants();
+std::span<const CudaVariant<CompressProblem>> CudaCompressVariants();
 
 // From a problem's type to its table.
 inline auto CudaTable(const TransposeProblem&) { return CudaTransposeVariants(); }
@@ -51,6 +52,7 @@ inline auto CudaTable(const PutProblem&) { return CudaPutVariants(); }
 inline auto CudaTable(const ScanProblem&) { return CudaScanVariants(); }
 inline auto CudaTable(const SortProblem&) { return CudaSortVariants(); }
 inline auto CudaTable(const SearchProblem&) { return CudaSearchVariants(); }
+inline auto CudaTable(const CompressProblem&) { return CudaCompressVariants(); }
 
 }  // namespace warpline
 

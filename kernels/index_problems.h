@@ -38,6 +38,16 @@ struct PutProblem {
   friend bool operator==(const PutProblem&, const PutProblem&) = default;
 };
 
+// The rows of a dense matrix x for which a mask, of one byte each, is not 0, in their order. The second
+// result is their count, as i64. The first has room for all rows; what lies behind those that are there means
+// nothing.
+struct CompressProblem {
+  DType dtype = DType::kF32;
+  std::int64_t rows = 1, width = 1;
+
+  friend bool operator==(const CompressProblem&, const CompressProblem&) = default;
+};
+
 }  // namespace warpline
 
 #endif  // WARPLINE_KERNELS_INDEX_PROBLEMS_H_

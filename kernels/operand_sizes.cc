@@ -62,6 +62,10 @@ std::vector<OperandSize> Inputs(const SearchProblem& p) {
   return inputs;
 }
 
+std::vector<OperandSize> Inputs(const CompressProblem& p) {
+  return {{p.rows * p.width, p.dtype}, {p.rows, DType::kBool}};
+}
+
 OperandSize Output(const TransposeProblem& p) { return {p.shape.Count(), p.dtype}; }
 OperandSize Output(const ReduceProblem& p) { return {p.OutputShape(false).Count(), p.OutDType()}; }
 OperandSize Output(const MapProblem& p) { return {Extent(p.shape, p.OutStrides()), p.OutDType()}; }
@@ -70,6 +74,7 @@ OperandSize Output(const PutProblem& p) { return {p.shape.Count(), p.dtype}; }
 OperandSize Output(const ScanProblem& p) { return {p.outer * p.count * p.inner, p.dtype}; }
 OperandSize Output(const SortProblem& p) { return {p.rows * p.taken, p.values ? p.dtype : DType::kI64}; }
 OperandSize Output(const SearchProblem& p) { return {p.needles, DType::kI64}; }
+OperandSize Output(const CompressProblem& p) { return {p.rows * p.width, p.dtype}; }
 OperandSize Output(const GemmProblem& p) { return {p.batch.Count() * p.m * p.n, p.OutDType()}; }
 
 }  // namespace

@@ -38,6 +38,8 @@ std::string_view Name(Op op) {
       return "sort";
     case Op::kSearch:
       return "search";
+    case Op::kCompress:
+      return "compress";
   }
   return "?";
 }
@@ -108,7 +110,8 @@ Op OpOf(const Problem& problem) {
                  [](const ReduceProblem&) { return Op::kReduce; }, [](const MapProblem&) { return Op::kMap; },
                  [](const TakeProblem&) { return Op::kTake; }, [](const PutProblem&) { return Op::kPut; },
                  [](const ScanProblem&) { return Op::kScan; }, [](const SortProblem&) { return Op::kSort; },
-                 [](const SearchProblem&) { return Op::kSearch; }},
+                 [](const SearchProblem&) { return Op::kSearch; },
+                 [](const CompressProblem&) { return Op::kCompress; }},
       problem);
 }
 
@@ -194,6 +197,11 @@ double BytesMoved(const SearchProblem& p) {
          (p.has_sorter ? Bytes(p.count, p.sorter_dtype) : 0);
 }
 
+// The bytes that move if half of the rows are taken.
+double BytesMoved(const CompressProblem& p) {
+  return Bytes(p.rows * p.width, p.dtype) + Bytes(p.rows, DType::kBool);
+}
+
 }  // namespace
 
 double BytesOf(const Problem& problem) {
@@ -211,6 +219,7 @@ double FlopsOf(const Problem& problem) {
                  [](const TakeProblem&) { return 0.0; }, [](const PutProblem&) { return 0.0; },
                  [](const ScanProblem& p) { return static_cast<double>(p.outer * p.count * p.inner); },
                  [](const SortProblem&) { return 0.0; }, [](const SearchProblem&) { return 0.0; },
+                 [](const CompressProblem&) { return 0.0; },
                  [](const MapProblem& p) {
                    const auto nodes = static_cast<double>(p.nodes.size()) - p.ConstantCount();
                    return nodes * static_cast<double>(p.shape.Count());

@@ -19,9 +19,20 @@
 
 namespace warpline {
 
-enum class Op : std::uint8_t { kTranspose, kGemm, kReduce, kMap, kTake, kPut, kScan, kSort, kSearch };
-inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm, Op::kReduce, Op::kMap,   Op::kTake,
-                                       Op::kPut,       Op::kScan, Op::kSort,   Op::kSearch};
+enum class Op : std::uint8_t {
+  kTranspose,
+  kGemm,
+  kReduce,
+  kMap,
+  kTake,
+  kPut,
+  kScan,
+  kSort,
+  kSearch,
+  kCompress
+};
+inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm, Op::kReduce, Op::kMap,    Op::kTake,
+                                       Op::kPut,       Op::kScan, Op::kSort,   Op::kSearch, Op::kCompress};
 std::string_view Name(Op op);
 
 // y[i0, i1, ...] = x[...] with y's axis i being x's axis perm[i].
@@ -171,7 +182,7 @@ struct MapProblem {
 };
 
 using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, MapProblem, TakeProblem,
-                             PutProblem, ScanProblem, SortProblem, SearchProblem>;
+                             PutProblem, ScanProblem, SortProblem, SearchProblem, CompressProblem>;
 
 Op OpOf(const Problem& problem);
 DType DTypeOf(const Problem& problem);  // of the inputs

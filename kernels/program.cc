@@ -104,6 +104,11 @@ void AppendProblem(std::string& to, const SearchProblem& p) {
   Append(to, p.sorter_dtype);
 }
 
+void AppendProblem(std::string& to, const CompressProblem& p) {
+  Append(to, p.rows);
+  Append(to, p.width);
+}
+
 }  // namespace
 
 std::string Signature(const Program& program, const OwnMemory& own) {

@@ -71,6 +71,8 @@ operations ("= ..." is the default of a field; each operation also takes variant
   set_slice(x, values)
                  a copy of x with values in the elements that slice takes by the same fields:
                  starts = [], ends = [], axes = [], steps = []
+  compress(x, mask)
+                 the elements for which the mask is true; only as an output
   scan(x)        op: sum, prod, min or max, which must be given; axis = 0, exclusive = false,
                  reverse = false, out_dtype: TYPE as of gemm
   sort(x)        axis = 0, descending = false, indices: a name for the places of the sorted elements

@@ -134,6 +134,7 @@ class Parser {
       case v1::Step::kTake:
       case v1::Step::kTakeAlongAxis:
       case v1::Step::kSetSlice:
+      case v1::Step::kCompress:
       case v1::Step::kSearchsorted:
         return 2;
       case v1::Step::kPutAlongAxis:

@@ -115,7 +115,7 @@ absl::StatusOr<ResultTypes> ResultTypesOf(const RunArgs& args) {
   RETURN_IF_ERROR(rules.CheckOutputs(
       ignore, [&](const std::string& field, const std::string&, const MaybeOperand& result) -> absl::Status {
         types.emplace_back();
-        if (!result) return absl::OkStatus();
+        if (!result || result->count_tensor >= 0) return absl::OkStatus();
         ASSIGN_OR_RETURN(const std::size_t bytes, StorageBytes(field, result->dtype, result->shape, 0));
         types.back() = ArrayType{result->dtype, result->shape, bytes};
         return absl::OkStatus();

@@ -23,7 +23,7 @@ STANDARD = {
             "real remainder round sign signbit sin sinh sqrt subtract tan tanh trunc").split()},
         "positive": "py Expression.__pos__", "reciprocal": "map divide", "square": "map multiply"},
     "Searching functions": {"argmax": "reduce argmax", "argmin": "reduce argmin", "count_nonzero": "reduce count_nonzero",
-                            "nonzero": "", "searchsorted": "step searchsorted", "where": "map where"},
+                            "nonzero": "py numpy.nonzero", "searchsorted": "step searchsorted", "where": "map where"},
     "Statistical functions": {"cumulative_prod": "step scan", "cumulative_sum": "step scan", "max": "reduce max", "mean": "reduce mean",
                               "min": "reduce min", "prod": "reduce prod", "std": "reduce std", "sum": "reduce sum",
                               "var": "reduce var"},
@@ -44,7 +44,7 @@ STANDARD = {
     "Data types": {"astype": "step cast", "can_cast": "numpy", "finfo": "numpy", "iinfo": "numpy", "isdtype": "numpy",
                    "result_type": "numpy"},
     "Indexing functions": {"take": "step take", "take_along_axis": "step take_along_axis"},
-    "Set functions": {"unique_all": "", "unique_counts": "", "unique_inverse": "", "unique_values": ""},
+    "Set functions": {name: f"py numpy.{name}" for name in ("unique_all", "unique_counts", "unique_inverse", "unique_values")},
     "Sorting functions": {"argsort": "step argsort", "sort": "step sort"},
     "Extension linalg": {name: "" for name in (
         "cholesky cross det eigh eigvalsh inv matrix_norm matrix_power matrix_rank pinv qr slogdet solve "

@@ -168,6 +168,15 @@ constexpr std::array kSearch = {
                               nullptr, SearchCost},
 };
 
+VariantCost CompressCost(const CompressProblem& problem, const DeviceTraits&) {
+  return {.transfer = 2, .serial = 2 * static_cast<double>(problem.rows)};
+}
+constexpr std::array kCompress = {
+    CpuVariant<CompressProblem>{"in_order", "copies one row after the other", true, AnyDType,
+                                Always<CompressProblem>, NoWorkspace<CompressProblem>, cpu::Compress, nullptr,
+                                nullptr, CompressCost},
+};
+
 }  // namespace
 
 std::span<const CpuVariant<TransposeProblem>> CpuTransposeVariants() { return kTranspose; }
@@ -179,5 +188,6 @@ std::span<const CpuVariant<PutProblem>> CpuPutVariants() { return kPut; }
 std::span<const CpuVariant<ScanProblem>> CpuScanVariants() { return kScan; }
 std::span<const CpuVariant<SortProblem>> CpuSortVariants() { return kSort; }
 std::span<const CpuVariant<SearchProblem>> CpuSearchVariants() { return kSearch; }
+std::span<const CpuVariant<CompressProblem>> CpuCompressVariants() { return kCompress; }
 
 }  // namespace warpline

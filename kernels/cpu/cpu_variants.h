@@ -23,6 +23,7 @@ std::span<const CpuVariant<PutProblem>> CpuPutVariants();
 std::span<const CpuVariant<ScanProblem>> CpuScanVariants();
 std::span<const CpuVariant<SortProblem>> CpuSortVariants();
 std::span<const CpuVariant<SearchProblem>> CpuSearchVariants();
+std::span<const CpuVariant<CompressProblem>> CpuCompressVariants();
 
 // From a problem's type to its table.
 inline auto CpuTable(const TransposeProblem&) { return CpuTransposeVariants(); }
@@ -34,6 +35,7 @@ inline auto CpuTable(const PutProblem&) { return CpuPutVariants(); }
 inline auto CpuTable(const ScanProblem&) { return CpuScanVariants(); }
 inline auto CpuTable(const SortProblem&) { return CpuSortVariants(); }
 inline auto CpuTable(const SearchProblem&) { return CpuSearchVariants(); }
+inline auto CpuTable(const CompressProblem&) { return CpuCompressVariants(); }
 
 }  // namespace warpline
 

@@ -37,6 +37,7 @@ void MapBlocks(const MapProblem& problem, const Operands& operands);
 void Take(const TakeProblem& problem, const Operands& operands);
 void Put(const PutProblem& problem, const Operands& operands);
 void Search(const SearchProblem& problem, const Operands& operands);
+void Compress(const CompressProblem& problem, const Operands& operands);
 
 void Scan(const ScanProblem& problem, const Operands& operands);
 

@@ -22,6 +22,13 @@ std::size_t PutWorkspaceBytes(const PutProblem& problem);
 cudaError_t LaunchPut(const PutProblem& problem, const Operands& operands, const CudaContext& context,
                       cudaStream_t stream);
 
+// Counts what the mask takes of each tile of rows, numbers the rows that are taken, and copies them. Rows are
+// numbered in 32 bits, so there are at most 2^32 - 1.
+inline constexpr std::int64_t kMaxCompressRows = 0xffff'ffff;
+std::size_t CompressWorkspaceBytes(const CompressProblem& problem);
+cudaError_t LaunchCompress(const CompressProblem& problem, const Operands& operands,
+                           const CudaContext& context, cudaStream_t stream);
+
 }  // namespace warpline
 
 #endif  // WARPLINE_KERNELS_TAKE_KERNELS_H_

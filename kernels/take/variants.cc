@@ -33,9 +33,24 @@ constexpr CudaVariant<PutProblem> kPut[] = {
                 const DeviceTraits&) { return VariantCost{.transfer = 4, .launches = 3}; }},
 };
 
+constexpr CudaVariant<CompressProblem> kCompress[] = {
+    {.name = "tiles",
+     .summary = "counts and numbers the rows that the mask takes, tile by tile, then copies them",
+     .reproducible = true,
+     .supports_dtype = AnyDType,
+     .supports = [](const CompressProblem& problem,
+                    const DeviceTraits&) { return problem.rows <= kMaxCompressRows; },
+     .workspace_bytes = [](const CompressProblem& problem,
+                           const DeviceTraits&) { return CompressWorkspaceBytes(problem); },
+     .launch = LaunchCompress,
+     .cost = [](const CompressProblem&,
+                const DeviceTraits&) { return VariantCost{.transfer = 4, .launches = 4}; }},
+};
+
 }  // namespace
 
 std::span<const CudaVariant<TakeProblem>> CudaTakeVariants() { return kTake; }
 std::span<const CudaVariant<PutProblem>> CudaPutVariants() { return kPut; }
+std::span<const CudaVariant<CompressProblem>> CudaCompressVariants() { return kCompress; }
 
 }  // namespace warpline

@@ -27,6 +27,9 @@ struct Operand {
   Shape shape;
   Strides strides{};        // may be negative; along axes of size 1 they mean nothing
   std::int64_t offset = 0;  // of the first element, in elements from the start of the tensor
+  // The tensor that says how many elements the first axis has, if that is known only after the run: `shape`
+  // has the most. -1: `shape` is known.
+  int count_tensor = -1;
 };
 
 // The operands of a step, in order. In a client, those that are unknown are null.

@@ -111,6 +111,36 @@ absl::StatusOr<Operand> TakeAlongAxisSteps(const Operand& x, const Operand& indi
   return emit(std::move(converted), variant, -1);
 }
 
+absl::StatusOr<Operand> CompressSteps(const Operand& x, const Operand& mask, const std::string& variant,
+                                      EmitStep emit) {
+  RETURN_IF_ERROR(CheckSameType(mask, DType::kBool, "a mask"));
+  const int axes = mask.shape.rank;
+  bool fits = axes >= 1 && axes <= x.shape.rank;
+  for (int i = 0; i < axes && fits; ++i) fits = mask.shape[i] == x.shape[i];
+  if (!fits) {
+    return FieldError(mask.field + ".shape",
+                      absl::StrCat(ToString(mask.shape), "; it must have the first axes of ", x.field, ", ",
+                                   ToString(x.shape)));
+  }
+  ASSIGN_OR_RETURN(const Operand dense, Dense(x, emit));
+  ASSIGN_OR_RETURN(const Operand bytes, Dense(mask, emit));
+  CompressProblem problem{.dtype = x.dtype, .rows = mask.shape.Count(), .width = 1};
+  Shape shape{problem.rows};
+  for (int i = axes; i < x.shape.rank; ++i) {
+    shape.Append(x.shape[i]);
+    problem.width *= x.shape[i];
+  }
+  ConvertedStep converted;
+  ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, shape));
+  converted.further = {TensorSpec{DType::kI64, {}, sizeof(std::int64_t)}};
+  converted.step.problem = problem;
+  Read(dense, converted.step);
+  Read(bytes, converted.step);
+  ASSIGN_OR_RETURN(Operand result, emit(std::move(converted), variant, -1));
+  result.count_tensor = result.tensor + 1;
+  return result;
+}
+
 absl::StatusOr<Operand> SetSliceSteps(const Operand& x, const Operand& values, const v1::SetSliceStep& set,
                                       EmitStep emit) {
   RETURN_IF_ERROR(CheckSameType(values, x.dtype, x.field));

@@ -24,6 +24,9 @@ absl::StatusOr<Operand> PutAlongAxisSteps(const Operand& x, const Operand& indic
 absl::StatusOr<Operand> SetSliceSteps(const Operand& x, const Operand& values, const v1::SetSliceStep& set,
                                       EmitStep emit);
 
+absl::StatusOr<Operand> CompressSteps(const Operand& x, const Operand& mask, const std::string& variant,
+                                      EmitStep emit);
+
 // INVALID_ARGUMENT unless the operand has the type of indices.
 absl::Status CheckIndices(const Operand& indices);
 // The operand itself, or a copy of it if it is not dense.

@@ -120,11 +120,11 @@ MaybeStep ConvertStep(const v1::Step& step, const OperandList& inputs, ScalarRea
       "operation",
       "missing; it must be one of transpose, gemm, reduce, cast, scale, add, map, reshape, "
       "slice, broadcast_to, diagonal, concat, take, take_along_axis, put_along_axis, scan, sort, "
-      "argsort, topk, searchsorted, set_slice");
+      "argsort, topk, searchsorted, set_slice, compress");
 }
 
 bool IsIndexedOrOrdered(const v1::Step& step) {
-  return step.operation_case() >= v1::Step::kTake && step.operation_case() <= v1::Step::kSetSlice;
+  return step.operation_case() >= v1::Step::kTake && step.operation_case() <= v1::Step::kCompress;
 }
 
 std::size_t OperandsOf(const v1::Step& step) {
@@ -132,6 +132,7 @@ std::size_t OperandsOf(const v1::Step& step) {
     case v1::Step::kTake:
     case v1::Step::kTakeAlongAxis:
     case v1::Step::kSetSlice:
+    case v1::Step::kCompress:
       return 2;
     case v1::Step::kPutAlongAxis:
       return 3;
@@ -166,6 +167,8 @@ absl::StatusOr<StepResults> CheckIndexedOrOrdered(const v1::Step& step, const Op
       return Alone(ArgsortSteps(x, step.argsort(), variant, emit));
     case v1::Step::kTopk:
       return TopkSteps(x, step.topk(), variant, emit);
+    case v1::Step::kCompress:
+      return Alone(CompressSteps(x, *inputs[1], variant, emit));
     case v1::Step::kSetSlice:
       if (!variant.empty() && variant != "auto") {
         return FieldError("variant",
@@ -422,6 +425,12 @@ absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep ad
     ASSIGN_OR_RETURN(const int read, Find(field, step.inputs(i), index));
     value.reads.push_back(read);
     inputs.push_back(nullptr);
+    const std::optional<Operand>& given = values_[static_cast<std::size_t>(read)].operand;
+    if (given.has_value() && given->count_tensor >= 0) {
+      return FieldError(field, absl::StrCat(Quoted(step.inputs(i)),
+                                            " has a size that is known only after the "
+                                            "program has run, so no step can read it: it can be an output"));
+    }
     const bool takes_rows = step.has_reduce() || (step.has_gemm() && i > 1);
     const Takes takes = takes_rows ? Takes::kRows : step.has_gemm() ? Takes::kMatrices : Takes::kViews;
     ASSIGN_OR_RETURN(

@@ -36,6 +36,7 @@ Access AccessOf(const PutProblem&) { return Access::kOften; }
 Access AccessOf(const ScanProblem&) { return Access::kOften; }
 Access AccessOf(const SortProblem&) { return Access::kOften; }
 Access AccessOf(const SearchProblem&) { return Access::kOften; }
+Access AccessOf(const CompressProblem&) { return Access::kOften; }
 
 // Elements of a broadcast operand are read once for each result that they go into; an input that is broadcast
 // along every axis, once for each block.

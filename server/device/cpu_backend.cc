@@ -29,6 +29,14 @@ namespace {
 
 constexpr DeviceTraits kTraits;
 
+// A count of rows is a result even if these are empty.
+bool HasResults(const Program& program, const Step& step) {
+  const auto has_elements = [&](int tensor) {
+    return program.tensors[static_cast<std::size_t>(tensor)].shape.Count() > 0;
+  };
+  return has_elements(step.output) || std::any_of(step.further.begin(), step.further.end(), has_elements);
+}
+
 std::string CpuName() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -159,7 +167,7 @@ class CpuLane : public Lane {
     operands.interest = {
         [](const void* of) { return !CheckAlive(*static_cast<const StagedProgram*>(of)).ok(); }, &staged};
     // Without a result there is nothing to do, however large the other sizes are.
-    if (program.tensors[step.output].shape.Count() > 0) row->launch(problem, operands);
+    if (HasResults(program, step)) row->launch(problem, operands);
     report.variants.push_back(row->name);
     return BadIndexError(program, bad_index);
   }
@@ -206,6 +214,7 @@ class CpuBackend : public Backend {
     AppendVariantInfo(Op::kScan, CpuScanVariants(), {&kTraits, 1}, all);
     AppendVariantInfo(Op::kSort, CpuSortVariants(), {&kTraits, 1}, all);
     AppendVariantInfo(Op::kSearch, CpuSearchVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kCompress, CpuCompressVariants(), {&kTraits, 1}, all);
     return all;
   }
 

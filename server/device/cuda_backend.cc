@@ -211,6 +211,7 @@ class CudaBackend : public Backend {
     AppendVariantInfo(Op::kScan, CudaScanVariants(), traits, all);
     AppendVariantInfo(Op::kSort, CudaSortVariants(), traits, all);
     AppendVariantInfo(Op::kSearch, CudaSearchVariants(), traits, all);
+    AppendVariantInfo(Op::kCompress, CudaCompressVariants(), traits, all);
     return all;
   }
 

@@ -82,6 +82,10 @@ template <typename H>
 H HashProblem(H hash, const SearchProblem& p) {
   return H::combine(std::move(hash), p.dtype, p.count, p.needles, p.right, p.has_sorter, p.sorter_dtype);
 }
+template <typename H>
+H HashProblem(H hash, const CompressProblem& p) {
+  return H::combine(std::move(hash), p.dtype, p.rows, p.width);
+}
 template <typename H, typename ProblemT>
 H AbslHashValue(H hash, const ChoiceKey<ProblemT>& key) {
   return H::combine(HashProblem(std::move(hash), key.problem), key.variant, key.addresses,

@@ -97,6 +97,12 @@ struct Plan {
   std::vector<PlannedScalars> scalars;
   std::vector<PlannedOutput> outputs;
 
+  // For each output, the place in the output area of the number of elements that its first axis has; kNoCount
+  // if its shape is known before. Empty if all shapes are. Otherwise the program leaves its outputs in memory
+  // of its own on the device, and a second plan brings them where they are to go (CopyPlan).
+  static constexpr std::size_t kNoCount = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> counts;
+
   std::size_t num_uploads = 0;
 
   // The bytes of the program's inputs and outputs together, wherever they lie.
@@ -106,6 +112,7 @@ struct Plan {
   std::size_t HostBytes() const { return memory.input_bytes + memory.output_bytes; }
   // Returns whether some of its arrays travel in calls of their own.
   bool Streams() const;
+  bool IsCounted() const { return !counts.empty(); }
 };
 
 using PlanPtr = std::shared_ptr<const Plan>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "server/observe/log.h"
 #include "server/observe/nvtx.h"
 #include "server/rpc/code_name.h"
+#include "server/rpc/copy_plan.h"
 #include "server/rpc/owning_slice.h"
 #include "server/rpc/received_payloads.h"
 #include "server/rpc/region_slices.h"
@@ -258,49 +260,124 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
 
   job.plan = plan;
   job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
-  bool has_sinks = false;
-  for (const PlannedOutput& output : plan->outputs) {
-    if (!output.is_resident() || output.streamed) continue;
-    has_sinks = true;
-    job.sink_bytes += output.spec.bytes;
-  }
-  if (has_sinks) {
-    job.find_sinks = [this, plan, caller = call.caller()](int device, Bindings& bindings) {
-      return FindSinks(*plan, caller, device, bindings);
-    };
-  }
+  SetSinks(call, plan, job);
   job.copy_in = [this, payloads = ReceivedPayloads(std::move(scanned.slices), scanned.message.payloads,
                                                    *plan)](std::span<std::byte> area, int part, int parts) {
     payloads.CopyPart(area, part, parts, copy_in_site_);
   };
+  SetCaller(call, job);
+  Aftermath after{*std::move(sinks), std::move(scanned.message.extras), nullptr};
+  std::shared_ptr<const ScannedMessage> message;  // of a program whose job is not the last
+  if (plan->IsCounted()) message = std::make_shared<const ScannedMessage>(std::move(scanned.message));
+  if (plan->Streams()) {
+    call.AwaitDevice();  // and the client
+    // Memory that the device does not have at hand takes milliseconds.
+    return engine_.workers.Post([this, &call, &codec, plan, submission, message, after = std::move(after),
+                                 job = std::make_shared<Job>(std::move(job))]() mutable {
+      SubmitStreamed(call, codec, plan, std::move(after), message, std::move(*job), submission);
+    });
+  }
+  SetDone(call, codec, plan, std::move(after), message, submission, job);
+  if (plan->device_seconds >= kAwaitedSeconds || plan->IsCounted()) call.AwaitDevice();
+  submission->SubmittedAs(engine_.scheduler.Submit(std::move(job)));
+}
+
+void KernelService::SetCaller(UnaryCall& call, Job& job) {
   job.caller = call.caller();
   job.crowded = call.crowded();
   job.number = call.number();
   job.deadline = call.deadline();
   job.cancelled = &call.cancelled();
-  Aftermath after{*std::move(sinks), std::move(scanned.message.extras), nullptr};
-  if (plan->Streams()) {
-    call.AwaitDevice();  // and the client
-    // Memory that the device does not have at hand takes milliseconds.
-    return engine_.workers.Post([this, &call, &codec, plan, submission, after = std::move(after),
-                                 job = std::make_shared<Job>(std::move(job))]() mutable {
-      SubmitStreamed(call, codec, plan, std::move(after), std::move(*job), submission);
-    });
-  }
-  SetDone(call, codec, plan, std::move(after), job);
-  if (plan->device_seconds >= kAwaitedSeconds) call.AwaitDevice();
-  submission->SubmittedAs(engine_.scheduler.Submit(std::move(job)));
 }
 
-void KernelService::SetDone(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after,
-                            Job& job) {
-  job.done = [this, &call, &codec, plan, after = std::move(after)](Result result) {
-    Complete(call, codec, *plan, after, std::move(result));
+void KernelService::SetSinks(UnaryCall& call, const PlanPtr& plan, Job& job) {
+  bool has_sinks = false;
+  for (const Binding& binding : job.bindings) {
+    if (binding.tensor < plan->program.num_inputs || binding.staged.area != Area::kResident) continue;
+    const auto output =
+        std::find(plan->program.outputs.begin(), plan->program.outputs.end(), binding.tensor) -
+        plan->program.outputs.begin();
+    if (plan->outputs[static_cast<std::size_t>(output)].streamed) continue;
+    has_sinks = true;
+    job.sink_bytes += plan->program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
+  }
+  if (!has_sinks) return;
+  job.find_sinks = [this, plan, caller = call.caller()](int device, Bindings& bindings) {
+    return FindSinks(*plan, caller, device, bindings);
   };
 }
 
+void KernelService::SetDone(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after,
+                            const std::shared_ptr<const ScannedMessage>& message,
+                            const std::shared_ptr<Submission>& submission, Job& job) {
+  if (!plan->IsCounted()) {
+    job.done = [this, &call, &codec, plan, after = std::move(after)](Result result) {
+      Complete(call, codec, *plan, after, std::move(result));
+    };
+    return;
+  }
+  job.done = [this, &call, &codec, plan, after = std::move(after), message,
+              submission](Result result) mutable {
+    if (!result.status.ok()) return Complete(call, codec, *plan, after, std::move(result));
+    // Whoever calls this may hold up others.
+    engine_.workers.Post([this, &call, &codec, plan, message, submission, after = std::move(after),
+                          held = std::make_shared<Result>(std::move(result))]() mutable {
+      SubmitCopies(call, codec, plan, std::move(after), *message, std::move(*held), submission);
+    });
+  };
+}
+
+void KernelService::SubmitCopies(UnaryCall& call, const Codec& codec, const PlanPtr& counted, Aftermath after,
+                                 const ScannedMessage& message, Result result,
+                                 const std::shared_ptr<Submission>& submission) {
+  std::vector<std::int64_t> sizes;
+  for (const std::size_t place : counted->counts) {
+    std::int64_t size = 0;
+    if (place != Plan::kNoCount) std::memcpy(&size, result.output.bytes().data() + place, sizeof(size));
+    sizes.push_back(size);
+  }
+  std::vector<Buffer> computed;
+  for (std::size_t i = 0; i < counted->outputs.size(); ++i) {
+    const int tensor = counted->program.outputs[i];
+    const auto binding = std::find_if(result.bindings.begin(), result.bindings.end(),
+                                      [&](const Binding& candidate) { return candidate.tensor == tensor; });
+    computed.push_back(std::move(binding->memory));
+  }
+  after.seconds = result.seconds;
+  if (counted->reports) after.variants = VariantsByPart(counted->program, result.variants);
+  result = Result();  // its memory, and its ticket
+  const auto made = [&]() -> absl::StatusOr<PlanPtr> {
+    ASSIGN_OR_RETURN(Plan plan, CopyPlan(*counted, sizes, compiler_.limits()));
+    return compiler_.Complete(codec, std::move(plan));
+  }();
+  if (!made.ok()) return RespondError(call, codec, counted.get(), made.status());
+  const PlanPtr& plan = *made;
+  Job job;
+  job.bindings = MakeBindings(plan->memory);
+  if (plan->memory.Has(Area::kShared)) {
+    const absl::Status bound = BindSlices(*plan, message, call.caller().owner, engine_.regions, job.bindings);
+    if (!bound.ok()) return RespondError(call, codec, plan.get(), bound);
+  }
+  for (Binding& binding : job.bindings) {
+    if (binding.tensor >= plan->program.num_inputs) continue;
+    binding.memory = computed[static_cast<std::size_t>(binding.tensor)];
+    job.device = binding.memory.place().device;
+  }
+  absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.caller(),
+                                                          static_cast<std::int64_t>(plan->tensor_bytes));
+  if (!ticket.ok()) return RespondError(call, codec, plan.get(), ticket.status());
+  job.ticket = *std::move(ticket);
+  job.plan = plan;
+  SetSinks(call, plan, job);
+  job.copy_in = [](std::span<std::byte>, int, int) {};
+  SetCaller(call, job);
+  SetDone(call, codec, plan, std::move(after), nullptr, submission, job);
+  submission->SubmittedAs(engine_.scheduler.Submit(std::move(job)));
+}
+
 void KernelService::SubmitStreamed(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after,
-                                   Job job, const std::shared_ptr<Submission>& submission) {
+                                   const std::shared_ptr<const ScannedMessage>& message, Job job,
+                                   const std::shared_ptr<Submission>& submission) {
   const std::vector<TensorSpec> uploads = UploadsOf(*plan);
   std::vector<std::size_t> bytes;
   for (const TensorSpec& upload : uploads) bytes.push_back(upload.bytes);
@@ -331,7 +408,7 @@ void KernelService::SubmitStreamed(UnaryCall& call, const Codec& codec, const Pl
   call.CountResponseApart(apart);
   const std::shared_ptr<StreamedCall> streamed = opened->call;
   after.streamed = streamed;
-  SetDone(call, codec, plan, std::move(after), job);
+  SetDone(call, codec, plan, std::move(after), message, submission, job);
   if (uploads.empty()) {
     v1::Uploads accepted;
     accepted.set_channels(static_cast<std::int32_t>(streamed->windows()));
@@ -430,17 +507,19 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
   execution.set_request_id(call.request_id());
   execution.set_backend(std::string(engine_.backend.name()));
   execution.set_device(result.device);
-  if (plan.reports) {
+  if (!after.variants.empty()) {
+    for (const std::string& names : after.variants) execution.add_variants(names);
+  } else if (plan.reports) {
     for (std::string& names : VariantsByPart(plan.program, result.variants)) {
       execution.add_variants(std::move(names));
     }
   }
   v1::StageTimes& times = *execution.mutable_stage_times();
-  times.set_convert(result.seconds.plan);
-  times.set_admission(result.seconds.admission);
-  times.set_queue(result.seconds.queue);
-  times.set_stage(result.seconds.copy_in);
-  times.set_device(result.seconds.device);
+  times.set_convert(after.seconds.plan + result.seconds.plan);
+  times.set_admission(after.seconds.admission + result.seconds.admission);
+  times.set_queue(after.seconds.queue + result.seconds.queue);
+  times.set_stage(after.seconds.copy_in + result.seconds.copy_in);
+  times.set_device(after.seconds.device + result.seconds.device);
 
   const std::vector<v1::Tensor> placed = Place(plan, after, call.caller().owner, result);
   result.bindings.clear();  // whoever has the answer may count on the operands' memory

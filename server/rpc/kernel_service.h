@@ -76,6 +76,10 @@ class KernelService {
     ResultSinks sinks;
     std::vector<std::string> freed;  // ids of tensors that are dropped
     std::shared_ptr<StreamedCall> streamed;
+    // The report of a program that runs before the job whose results go to the client (Plan::counts): the
+    // variants that ran, one for each step of the request, and its times.
+    std::vector<std::string> variants = {};
+    PhaseSeconds seconds = {};
   };
   struct Submission;  // of one call: what to do if it is cancelled
 
@@ -83,11 +87,23 @@ class KernelService {
   // Asks for a share of the budget, and submits the job or announces its uploads.
   void Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
               const std::shared_ptr<Submission>& submission);
+  // Sets what the job of a call has, whatever its plan.
+  static void SetCaller(UnaryCall& call, Job& job);
+  // Has memory found for the outputs that stay on the device.
+  void SetSinks(UnaryCall& call, const PlanPtr& plan, Job& job);
   // Sets what happens with the result.
-  void SetDone(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after, Job& job);
+  void SetDone(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after,
+               const std::shared_ptr<const ScannedMessage>& message,
+               const std::shared_ptr<Submission>& submission, Job& job);
+  // Submits the job that copies the results of a program, whose sizes are known now, to where
+  // they are to go.
+  void SubmitCopies(UnaryCall& call, const Codec& codec, const PlanPtr& counted, Aftermath after,
+                    const ScannedMessage& message, Result result,
+                    const std::shared_ptr<Submission>& submission);
   // Takes memory for the arrays that travel apart. If some of them are operands, the call waits for them, and
   // the job is submitted when they are complete.
-  void SubmitStreamed(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after, Job job,
+  void SubmitStreamed(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after,
+                      const std::shared_ptr<const ScannedMessage>& message, Job job,
                       const std::shared_ptr<Submission>& submission);
   void AwaitUploads(UnaryCall& call, const Codec& codec, const PlanPtr& plan, std::vector<Buffer> memory,
                     const std::shared_ptr<StreamedCall>& streamed, Job job,

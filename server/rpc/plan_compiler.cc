@@ -26,11 +26,15 @@ absl::StatusOr<PlanPtr> PlanCompiler::Compile(const Codec& codec, const ScannedM
     }
     RETURN_IF_ERROR(InStep(suits, static_cast<std::size_t>(step.part_of), decoded.step_names));
   }
-  decoded.plan.device_seconds = engine_.backend.EstimateSeconds(program);
-  decoded.plan.device_bytes = engine_.backend.DeviceBytes(program, decoded.plan.memory);
-  decoded.plan.stateless = engine_.backend.RunsWithoutState(program, decoded.plan.memory);
-  RETURN_IF_ERROR(CheckSize(codec, decoded.plan));
-  return std::make_shared<const Plan>(std::move(decoded.plan));
+  return Complete(codec, std::move(decoded.plan));
+}
+
+absl::StatusOr<PlanPtr> PlanCompiler::Complete(const Codec& codec, Plan plan) const {
+  plan.device_seconds = engine_.backend.EstimateSeconds(plan.program);
+  plan.device_bytes = engine_.backend.DeviceBytes(plan.program, plan.memory);
+  plan.stateless = engine_.backend.RunsWithoutState(plan.program, plan.memory);
+  RETURN_IF_ERROR(CheckSize(codec, plan));
+  return std::make_shared<const Plan>(std::move(plan));
 }
 
 // A request that would never fit is refused here: later it would only wait.

@@ -30,6 +30,9 @@ class PlanCompiler {
   // The plan with its cost. INVALID_ARGUMENT or UNIMPLEMENTED, with the field, or the error of a reference.
   absl::StatusOr<PlanPtr> Compile(const Codec& codec, const ScannedMessage& message,
                                   const References& references) const;
+  // The same plan with its cost, or why it can never run.
+  absl::StatusOr<PlanPtr> Complete(const Codec& codec, Plan plan) const;
+  const Limits& limits() const { return limits_; }
 
  private:
   // Checks whether the plan can ever run.

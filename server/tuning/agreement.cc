@@ -25,6 +25,7 @@ Agreement Of(const PutProblem&) { return {}; }
 Agreement Of(const ScanProblem&) { return {}; }
 Agreement Of(const SortProblem&) { return {}; }
 Agreement Of(const SearchProblem&) { return {}; }
+Agreement Of(const CompressProblem&) { return {}; }
 
 Agreement Of(const GemmProblem& p) {
   const auto k = static_cast<double>(p.k) + kFactor;  // C, bias and activation round too

@@ -1,5 +1,6 @@
 #include "tests/fuzz/exact_run.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <variant>
 
@@ -41,7 +42,10 @@ void RunExactly(const Plan& plan, const ScalarValues& scalars, const std::vector
       const Buffer workspace = ExactMemory(row->workspace_bytes(problem, kTraits));
       operands.workspace = workspace.bytes().data();
       operands.workspace_bytes = workspace.bytes().size();
-      if (plan.program.tensors[static_cast<std::size_t>(step.output)].shape.Count() > 0) {
+      const auto has_elements = [&](int tensor) {
+        return plan.program.tensors[static_cast<std::size_t>(tensor)].shape.Count() > 0;
+      };
+      if (has_elements(step.output) || std::any_of(step.further.begin(), step.further.end(), has_elements)) {
         row->launch(problem, operands);
       }
     };

@@ -102,6 +102,7 @@ std::vector<DType> FurtherTypes(const Problem& problem) {
   if (const auto* sort = std::get_if<SortProblem>(&problem); sort != nullptr && sort->ResultCount() > 1) {
     types.push_back(DType::kI64);
   }
+  if (std::holds_alternative<CompressProblem>(problem)) types.push_back(DType::kI64);
   return types;
 }
 
@@ -133,7 +134,9 @@ std::string FlawOfOffsets(const Program& program, const Step& step) {
   if (step.further.size() != further.size()) return "a step with another number of results than its problem";
   for (std::size_t i = 0; i < further.size(); ++i) {
     const TensorSpec& whole = program.tensors[static_cast<std::size_t>(step.further[i])];
-    if (!LiesIn(whole, 0, span, further[i])) return "a further result that is not in its tensor";
+    const bool is_count = std::holds_alternative<CompressProblem>(step.problem);
+    if (!LiesIn(whole, 0, is_count ? Span{.before = 0, .from = 1} : span, further[i]))
+      return "a further result that is not in its tensor";
   }
   return "";
 }
@@ -235,11 +238,22 @@ std::string Describe(const Plan& plan) {
   return text;
 }
 
+namespace {
+
+// How many outputs of the program are sizes of others.
+std::size_t CountsOf(const Plan& plan) {
+  return static_cast<std::size_t>(std::count_if(plan.counts.begin(), plan.counts.end(),
+                                                [](std::size_t place) { return place != Plan::kNoCount; }));
+}
+
+}  // namespace
+
 std::string FindFlaw(const Plan& plan, const MessageCounts& counts) {
   const Program& program = plan.program;
   if (program.num_inputs < 0 || static_cast<std::size_t>(program.num_inputs) > program.tensors.size() ||
       plan.inputs.size() != static_cast<std::size_t>(program.num_inputs) ||
-      plan.outputs.size() != program.outputs.size() || plan.memory.tensors.size() != program.tensors.size()) {
+      plan.outputs.size() + CountsOf(plan) != program.outputs.size() ||
+      plan.memory.tensors.size() != program.tensors.size()) {
     return "counts that differ";
   }
   for (std::size_t i = 0; i < plan.inputs.size(); ++i) {

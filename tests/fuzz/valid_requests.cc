@@ -226,6 +226,19 @@ class Requests {
       unread.push_back(result);
     }
     for (const std::string& name : unread) program.add_outputs(name);
+    if (random_.OneIn(4)) {  // what a mask takes, which no step can read
+      v1::Step& mask = *program.add_steps();
+      mask.set_name("mask");
+      mask.add_inputs(names.front());
+      mask.mutable_cast()->set_data_type(v1::DATA_TYPE_BOOL);
+      v1::Step& taken = *program.add_steps();
+      taken.set_name("taken");
+      taken.add_inputs(names.front());
+      taken.add_inputs("mask");
+      taken.mutable_compress();
+      program.add_outputs("taken");
+      return request;
+    }
     if (!unread.empty()) AddSink(*request.mutable_options(), unread.front());
     return request;
   }

@@ -41,6 +41,7 @@ std::vector<Bytes> Operands(const MapProblem& p, std::uint64_t seed) {
 
 std::vector<Bytes> Operands(const TakeProblem& p, std::uint64_t seed) { return IndexOperands(p, seed); }
 std::vector<Bytes> Operands(const PutProblem& p, std::uint64_t seed) { return IndexOperands(p, seed); }
+std::vector<Bytes> Operands(const CompressProblem& p, std::uint64_t seed) { return IndexOperands(p, seed); }
 std::vector<Bytes> Operands(const ScanProblem& p, std::uint64_t seed) { return OrderOperands(p, seed); }
 std::vector<Bytes> Operands(const SortProblem& p, std::uint64_t seed) { return OrderOperands(p, seed); }
 std::vector<Bytes> Operands(const SearchProblem& p, std::uint64_t seed) { return OrderOperands(p, seed); }
@@ -149,6 +150,8 @@ std::vector<Problem> PlainProblems(Op op, DType dtype) {
       return ToProblems(AwkwardTakes(dtype));
     case Op::kPut:
       return ToProblems(AwkwardPuts(dtype));
+    case Op::kCompress:
+      return ToProblems(AwkwardCompressions(dtype));
     case Op::kScan:
       return ToProblems(AwkwardScans(dtype));
     case Op::kSort:

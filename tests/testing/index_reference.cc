@@ -131,6 +131,30 @@ Bytes Put(const PutProblem& problem, std::span<const Bytes> operands) {
   return y;
 }
 
+Bytes Compress(const CompressProblem& problem, std::span<const Bytes> operands) {
+  const std::size_t row = static_cast<std::size_t>(problem.width) * SizeOf(problem.dtype);
+  Bytes y;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(problem.rows); ++i) {
+    if (operands[1][i] == std::byte{0}) continue;
+    const auto first = operands[0].begin() + static_cast<std::ptrdiff_t>(i * row);
+    y.insert(y.end(), first, first + static_cast<std::ptrdiff_t>(row));
+  }
+  return y;
+}
+
+// The mask takes by turns half of the rows, few, all, and none.
+std::vector<Bytes> IndexOperands(const CompressProblem& problem, std::uint64_t seed) {
+  const auto sizes = InputSizes(problem);
+  Bytes mask = RandomBytes(sizes[1].Bytes(), seed);
+  for (std::byte& byte : mask) {
+    const int value = std::to_integer<int>(byte);
+    const bool takes[] = {value < 128, value < 2, true, false};
+    // Any byte but 0 is true.
+    byte = takes[seed % 4] ? std::byte{static_cast<unsigned char>(value | 1)} : std::byte{0};
+  }
+  return {RandomBytes(sizes[0].Bytes(), seed + 1), mask};
+}
+
 std::vector<Bytes> IndexOperands(const TakeProblem& problem, std::uint64_t seed) {
   const auto sizes = InputSizes(problem);
   return {RandomBytes(sizes[0].Bytes(), seed),
@@ -211,6 +235,17 @@ std::vector<TakeProblem> AwkwardTakes(DType dtype) {
   return all;
 }
 
+std::vector<CompressProblem> AwkwardCompressions(DType dtype) {
+  std::vector<CompressProblem> all;
+  for (const std::int64_t rows : {0, 1, 31, 4095, 4096, 4097, 70001, 300000}) {
+    for (const std::int64_t width : {0, 1, 3, 16, 33}) {
+      if (rows * width > 1'000'000) continue;
+      for (int turn = 0; turn < 4; ++turn) all.push_back({.dtype = dtype, .rows = rows, .width = width});
+    }
+  }
+  return all;
+}
+
 std::vector<PutProblem> AwkwardPuts(DType dtype) {
   std::vector<PutProblem> all;
   for (const DType index : {DType::kI32, DType::kI64}) {
@@ -224,6 +259,7 @@ std::vector<PutProblem> AwkwardPuts(DType dtype) {
              {{33, 300}, 0, 20},
              {{100003}, 0, 5000},
              {{3, 5}, 1, 0},
+             {{0, 5}, 1, 2},
          }) {
       for (const bool repeats : {false, true}) all.push_back(PutOf(dtype, index, x, axis, count, repeats));
     }

@@ -16,11 +16,16 @@ std::int64_t ElementsBeforeFirst(const TakeProblem& problem);
 
 Bytes Take(const TakeProblem& problem, std::span<const Bytes> operands);
 Bytes Put(const PutProblem& problem, std::span<const Bytes> operands);
+// The rows that are taken, and no more.
+Bytes Compress(const CompressProblem& problem, std::span<const Bytes> operands);
 
 // Operands with any bits, and with indices in range, of which about half are negative.
 std::vector<Bytes> IndexOperands(const TakeProblem& problem, std::uint64_t seed);
 std::vector<Bytes> IndexOperands(const PutProblem& problem, std::uint64_t seed);
 
+std::vector<Bytes> IndexOperands(const CompressProblem& problem, std::uint64_t seed);
+
+std::vector<CompressProblem> AwkwardCompressions(DType dtype);
 std::vector<TakeProblem> AwkwardTakes(DType dtype);
 std::vector<PutProblem> AwkwardPuts(DType dtype);
 

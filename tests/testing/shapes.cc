@@ -348,6 +348,9 @@ void DescribeMore(const PutProblem& p, std::ostringstream& text) {
   DescribeStrides("indices", p.index_strides, p.shape.rank, text);
   DescribeStrides("values", p.value_strides, p.shape.rank, text);
 }
+void DescribeMore(const CompressProblem& p, std::ostringstream& text) {
+  text << ' ' << p.rows << 'x' << p.width;
+}
 void DescribeMore(const ScanProblem& p, std::ostringstream& text) {
   text << ' ' << Name(p.op) << ' ' << p.outer << 'x' << p.count << 'x' << p.inner
        << (p.exclusive ? " exclusive" : "") << (p.reverse ? " reverse" : "");

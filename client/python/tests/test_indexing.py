@@ -106,7 +106,7 @@ def test_indices_out_of_range(client, t):
 
 def test_indices_that_are_wrong(t):
     for key, error, text in ((np.array([0.5]), TypeError, "indices are integers, not float64"),
-                             (A > 0, TypeError, "masks are not implemented yet"),
+                             ((A[0] > 0, 0), TypeError, "a mask is the only index"),
                              ((I, I), TypeError, "more than one array")):
         with pytest.raises(error, match=text):
             t[key]

@@ -1,5 +1,6 @@
 #include "server/rpc/codec/codec.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -72,6 +73,11 @@ Codec MakeCodec(RequestKind kind, std::string_view method, std::string_view whol
           encode};
 }
 
+bool IsCounted(const Conversion& conversion) {
+  return std::any_of(conversion.count_tensors.begin(), conversion.count_tensors.end(),
+                     [](int tensor) { return tensor >= 0; });
+}
+
 OwnMemory OwnMemoryOf(const Conversion& conversion) {
   OwnMemory own;
   for (std::size_t i = 0; i < conversion.sources.size(); ++i) {
@@ -80,9 +86,12 @@ OwnMemory OwnMemoryOf(const Conversion& conversion) {
       own.resident.push_back(static_cast<int>(i));
     if (source.slice.has_value()) own.shared.push_back(static_cast<int>(i));
   }
+  const bool is_counted = IsCounted(conversion);
   for (std::size_t i = 0; i < conversion.sinks.size(); ++i) {
     const int tensor = conversion.program.outputs[i];
-    if (conversion.sinks[i].slice.has_value()) {
+    if (is_counted) {
+      own.resident.push_back(tensor);
+    } else if (conversion.sinks[i].slice.has_value()) {
       own.shared.push_back(tensor);
     } else if (conversion.sinks[i].sink != PlannedOutput::kInline) {
       own.resident.push_back(tensor);
@@ -145,7 +154,26 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
   DecodedPlan decoded;
   const OwnMemory own = OwnMemoryOf(conversion);
   conversion.program.untuned = conversion.reproducible;
+  const std::size_t outputs = conversion.program.outputs.size();
+  const std::vector<int>& counts = conversion.count_tensors;
+  if (IsCounted(conversion)) {
+    for (const int tensor : counts) {
+      if (tensor >= 0) conversion.program.outputs.push_back(tensor);
+    }
+  }
   decoded.plan = MakePlan(std::move(conversion.program), own);
+  decoded.plan.outputs.resize(outputs);
+  if (IsCounted(conversion)) {
+    for (std::size_t i = 0; i < outputs; ++i) {
+      decoded.plan.counts.push_back(
+          counts[i] < 0 ? Plan::kNoCount
+                        : decoded.plan.memory.tensors[static_cast<std::size_t>(counts[i])].offset);
+      if (!conversion.sinks[i].streamed) continue;
+      return InField(
+          absl::StrCat("options.sinks[", conversion.sinks[i].sink, "].stream"),
+          absl::UnimplementedError("not implemented for programs with compress; a resident sink is"));
+    }
+  }
   for (std::size_t i = 0; i < decoded.plan.outputs.size(); ++i) {
     PlannedOutput& output = decoded.plan.outputs[i];
     output.name = std::move(conversion.output_names[i]);

@@ -31,6 +31,7 @@ struct Conversion {
   bool reproducible = false;
   bool reports = false;            // the response says what ran for each step
   std::vector<OutputPlace> sinks;  // of the program's outputs, in order
+  std::vector<int> count_tensors;  // likewise: Operand::count_tensor
 };
 
 // `request` is the parsed header of a scanned message. Errors name the field

@@ -32,7 +32,7 @@ absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenV
   RETURN_IF_ERROR(rules.CheckSteps(TokenReader{values.scalars}, add_step));
   RETURN_IF_ERROR(rules.CheckOutputs(
       add_step, [&](const std::string& field, const std::string& name, const std::optional<Operand>& result) {
-        return builder.AddOutput(field, name, result->tensor, result->shape, limits);
+        return builder.AddOutput(field, name, result->tensor, result->shape, limits, result->count_tensor);
       }));
   RETURN_IF_ERROR(builder.CheckSinksUsed());
   RETURN_IF_ERROR(rules.CheckAllUsed());

@@ -45,7 +45,7 @@ int ProgramBuilder::AddStep(ConvertedStep converted, const std::string& variant)
 }
 
 absl::Status ProgramBuilder::AddOutput(std::string_view field, std::string_view name, int tensor,
-                                       const Shape& shape, const Limits& limits) {
+                                       const Shape& shape, const Limits& limits, int count_tensor) {
   Program& program = conversion_.program;
   TensorSpec& spec = program.tensors[tensor];
   spec.shape = shape;
@@ -58,7 +58,8 @@ absl::Status ProgramBuilder::AddOutput(std::string_view field, std::string_view 
     place = std::move(sink->place);
   }
   program.outputs.push_back(tensor);
-  if (place.sink != PlannedOutput::kInline) return absl::OkStatus();
+  conversion_.count_tensors.push_back(count_tensor);
+  if (place.sink != PlannedOutput::kInline || count_tensor >= 0) return absl::OkStatus();
   output_bytes_ += spec.bytes;  // each fits in 63 bits, and the first that is too large ends the request
   if (output_bytes_ <= static_cast<std::size_t>(limits.max_inline_bytes)) return absl::OkStatus();
   return FieldError(field, absl::StrCat("the result, ", std::string(Name(spec.dtype)), " ",

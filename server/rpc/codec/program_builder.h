@@ -26,8 +26,9 @@ class ProgramBuilder {
   int AddStep(ConvertedStep converted, const std::string& variant);
   // Returns the result of a step, with a shape of as many elements, to the sink of the same `name`. `field`
   // is what to blame if it is too large to be returned inline, alone or with those before it.
+  // `count_tensor`: Operand::count_tensor. How large such a result is, is checked when it is known.
   absl::Status AddOutput(std::string_view field, std::string_view name, int tensor, const Shape& shape,
-                         const Limits& limits);
+                         const Limits& limits, int count_tensor = -1);
   // An error if a sink names no output.
   absl::Status CheckSinksUsed() const;
 

@@ -119,6 +119,24 @@ TEST(IndexStepsTest, PutsBroadcastValuesToTheIndices) {
               HasSubstr("inputs[2].shape: [3,5] cannot be broadcast to the indices, [2,5]"));
 }
 
+TEST(IndexStepsTest, MasksTakeTheFirstAxesAndLeaveASizeOpen) {
+  IndexSteps steps;
+  const auto compress = [&](const Operand& mask) {
+    return steps.Run([&](EmitStep emit) { return CompressSteps(Indexed({4, 5, 6}), mask, "", emit); });
+  };
+  const auto y = compress(Places({4, 5}, DType::kBool));
+  ASSERT_THAT(y, IsOk());
+  EXPECT_EQ(y->shape, (Shape{20, 6}));
+  EXPECT_EQ(y->count_tensor, y->tensor + 1);
+  const auto& problem = std::get<CompressProblem>(steps.all[0].step.problem);
+  EXPECT_EQ(problem.rows, 20);
+  EXPECT_EQ(problem.width, 6);
+  EXPECT_THAT(std::string(compress(Places({5}, DType::kBool)).status().message()),
+              HasSubstr("inputs[1].shape: [5]; it must have the first axes of inputs[0], [4,5,6]"));
+  EXPECT_THAT(std::string(compress(Places({4}, DType::kU8)).status().message()),
+              HasSubstr("inputs[1].data_type: u8, but a mask has bool"));
+}
+
 TEST(IndexStepsTest, ASliceIsWrittenIntoACopy) {
   IndexSteps steps;
   v1::SetSliceStep set;

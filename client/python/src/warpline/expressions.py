@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warpline import creation, elementwise, errors, indexing, masked, ordering, views
+from warpline import creation, elementwise, errors, indexing, masked, ordering, selecting, views
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
@@ -163,7 +163,10 @@ class Operators(Remote):
 
     def __getitem__(self, key: Any) -> "Expression":
         """The elements that integers, slices, None, ... and one array of indices choose, as in NumPy. Indices of an array
-        that are out of range are an error of the server. Masks and several arrays raise TypeError."""
+        that are out of range are an error of the server. A mask alone gives the elements for which it is true, as an
+        output of a run. Several arrays of indices raise TypeError."""
+        if indexing.is_mask(key):
+            return selecting.masked(self, key)
         return indexing.item(self, key)
 
     def __len__(self) -> int:
@@ -202,6 +205,10 @@ class Operators(Remote):
     def take(self, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> "Expression":
         """The elements that indices choose along an axis, as `np.take`. None: of all elements in a row."""
         return indexing.take(self, indices, axis, out, mode)
+
+    def nonzero(self) -> "tuple[Expression, ...]":
+        """The places of elements that are not 0, as `np.nonzero`, which must be outputs of a run."""
+        return selecting.nonzero(self)
 
     def repeat(self, repeats: Any, axis: int | None = None) -> "Expression":
         """Each element several times, as `np.repeat`."""
@@ -347,7 +354,7 @@ class Operators(Remote):
 
     # np.clip, np.transpose and the like call the methods of their names.
     _functions = {np.where: elementwise.where, **views.FUNCTIONS, **creation.FUNCTIONS, **indexing.FUNCTIONS,
-                  **ordering.FUNCTIONS}
+                  **ordering.FUNCTIONS, **selecting.FUNCTIONS}
 
     # By identity: sets and dicts ask for equality only of objects with one hash.
     __hash__ = object.__hash__
@@ -520,6 +527,8 @@ class Expression(Operators):
             return None
         if self._operation.kind == "further":
             return inputs[0][1]
+        if self._operation.kind == "compress":
+            return None  # known after the run
         try:
             return step_kind(self._operation.kind, self._operation.fields.items(), inputs)[1]
         except (errors.InvalidArgument, errors.Unimplemented) as error:

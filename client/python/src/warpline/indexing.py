@@ -115,8 +115,7 @@ def item(x: Any, key: Any) -> "Expression":
     for i in arrays:
         dtype = items[i].dtype if hasattr(items[i], "dtype") else np.asarray(items[i]).dtype
         if dtype is not None and dtype.kind == "b":
-            raise TypeError("masks are not implemented yet: warpline.where keeps the shape, and np.asarray fetches the "
-                            "elements")
+            raise TypeError("a mask is the only index: x[mask]")
     if len(arrays) > 1:
         raise TypeError("more than one array of indices is not implemented yet: np.asarray fetches the elements")
     place = arrays[0]
@@ -136,6 +135,14 @@ def item(x: Any, key: Any) -> "Expression":
         count = len(shape_of("indexing", chosen))
         return views.moveaxis(result, range(axis, axis + count), range(count))
     return result
+
+
+def is_mask(key: Any) -> bool:
+    """True if a key is an array of bools and nothing else."""
+    if not _is_array(key):
+        return False
+    dtype = key.dtype if hasattr(key, "dtype") else np.asarray(key).dtype
+    return dtype is not None and dtype.kind == "b"
 
 
 def _is_one(part: Any) -> bool:

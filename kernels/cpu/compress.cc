@@ -1,0 +1,24 @@
+// Compress: one row after the other.
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/launchers.h"
+
+namespace warpline::cpu {
+
+void Compress(const CompressProblem& problem, const Operands& operands) {
+  const auto* x = static_cast<const std::byte*>(operands.in[0]);
+  const auto* mask = static_cast<const std::uint8_t*>(operands.in[1]);
+  auto* y = static_cast<std::byte*>(operands.out);
+  const std::size_t row = static_cast<std::size_t>(problem.width) * SizeOf(problem.dtype);
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < problem.rows; ++i, x += row) {
+    if (mask[i] == 0) continue;
+    if (row > 0) std::memcpy(y, x, row);
+    y += row;
+    ++count;
+  }
+  *static_cast<std::int64_t*>(operands.further[0]) = count;
+}
+
+}  // namespace warpline::cpu
