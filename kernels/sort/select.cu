@@ -430,7 +430,7 @@ __device__ __forceinline__ void StoreResult(const Selection& selection, std::int
 
 // A CTA for each part of each row.
 template <typename U>
-__global__ void __launch_bounds__(kMaxThreads, 4)
+__global__ void __launch_bounds__(kMaxThreads, 6)
     SelectParts(const __grid_constant__ Selection selection, std::int64_t first_block) {
   using Types = SelectTypes<U>;
   using Key = typename Types::Key;
