@@ -366,6 +366,15 @@ ConvertedStep CopyInto(const Operand& x, const TensorSpec& whole, const Strides&
                        std::int64_t offset) {
   ConvertedStep converted;
   converted.output = whole;
+  // Elements that lie together are copied as rows are.
+  const std::optional<TransposeProblem> transpose =
+      strides == RowMajorStrides(x.shape) && x.shape.Count() > 0 ? TransposeFor(x) : std::nullopt;
+  if (transpose.has_value()) {
+    converted.step.problem = *transpose;
+    converted.step.output_offset = static_cast<std::size_t>(offset) * SizeOf(x.dtype);
+    Read(x, converted.step);
+    return converted;
+  }
   MapProblem copy = BitCopy(x);
   copy.out_strides = strides;
   converted.step.problem = std::move(copy);

@@ -142,10 +142,15 @@ std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const Devi
   return AlignUp(needed + 2 * cutting.max_pieces * kTensorAlignment, kUnit);
 }
 
-std::size_t WorkspaceBytes(const Problem& problem, const DeviceTraits& traits) {
+std::size_t WorkspaceBytes(const Problem& problem, const DeviceTraits& traits, std::string_view variant) {
   std::size_t bytes = 0;
   std::visit(
       [&](const auto& p) {
+        // A sort that names no variant runs by the rules alone, and the others need gigabytes more than some.
+        if (std::is_same_v<decltype(p), const SortProblem&> && variant.empty()) {
+          bytes = Choose(p, {}, traits, Operands()).row->workspace_bytes(p, traits);
+          return;
+        }
         for (const auto& row : CudaTable(p)) {
           if (Suits(row, p, traits)) bytes = std::max(bytes, row.workspace_bytes(p, traits));
         }
@@ -156,7 +161,9 @@ std::size_t WorkspaceBytes(const Problem& problem, const DeviceTraits& traits) {
 
 std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits) {
   std::size_t bytes = 0;
-  for (const Step& step : program.steps) bytes = std::max(bytes, WorkspaceBytes(step.problem, traits));
+  for (const Step& step : program.steps) {
+    bytes = std::max(bytes, WorkspaceBytes(step.problem, traits, step.variant));
+  }
   return bytes;
 }
 

@@ -110,8 +110,9 @@ class CudaGraph {
 std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const DeviceTraits& traits,
                       std::size_t lane_bytes, const CutOptions& cutting);
 
-// The most workspace that any variant may ask for, in bytes; of a program, for any step.
-std::size_t WorkspaceBytes(const Problem& problem, const DeviceTraits& traits);
+// The most workspace that any variant that may run the problem asks for, in bytes; of a program, for any
+// step. `variant` is what the step names.
+std::size_t WorkspaceBytes(const Problem& problem, const DeviceTraits& traits, std::string_view variant = {});
 std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits);
 
 }  // namespace warpline

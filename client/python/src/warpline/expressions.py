@@ -383,6 +383,8 @@ class Operators(Remote):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         if ufunc is np.matmul and method == "__call__" and not keywords:
             return self._product(inputs[0], inputs[1])
+        if ufunc is getattr(np, "vecdot", None) and method == "__call__":  # a ufunc since NumPy 2
+            return indexing.vecdot(*inputs, **keywords)
         if method == "accumulate":
             return ordering.accumulate(ufunc, *inputs, **keywords)
         return elementwise.call_of_ufunc(self.program, ufunc, method, inputs, keywords)

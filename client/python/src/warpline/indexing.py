@@ -273,5 +273,3 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> "Expression":
 FUNCTIONS: dict[Any, Any] = {
     np.take: take, np.take_along_axis: take_along_axis, np.roll: roll, np.tile: tile, np.repeat: repeat, np.pad: pad,
     np.outer: outer, np.tensordot: tensordot, np.diff: diff}
-if hasattr(np, "vecdot"):
-    FUNCTIONS[np.vecdot] = vecdot
