@@ -162,7 +162,8 @@ __device__ __forceinline__ std::int64_t LoadIndex(const TakeWalk<kWide>& walk, c
                                : static_cast<const std::int32_t*>(indices)[place.index];
 }
 
-// Moves one unit, or reports its index.
+// Moves one unit, or reports its index. The unit is 0 then: what lay there may be of another client, and a
+// result in a shared region is seen although the call fails.
 template <typename Unit, bool kWide>
 __device__ __forceinline__ void MoveUnit(const Unit* __restrict__ x, Unit* __restrict__ y,
                                          const TakeWalk<kWide>& walk, const BadIndexReport& report,
@@ -172,6 +173,7 @@ __device__ __forceinline__ void MoveUnit(const Unit* __restrict__ x, Unit* __res
   if (along >= 0) {
     y[unit] = x[OffsetInX(walk, place, along)];
   } else {
+    y[unit] = Unit{};
     ReportBadIndex(report, place.index, index);
   }
 }
