@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/sort/keys.h"
 #include "kernels/variant.h"
 
 namespace warpline::cpu {
@@ -22,18 +23,8 @@ struct Bits128 {
 };
 template <typename F>
 void VisitBits(DType dtype, F&& f) {
-  switch (SizeOf(dtype)) {
-    case 1:
-      return f(std::type_identity<std::uint8_t>());
-    case 2:
-      return f(std::type_identity<std::uint16_t>());
-    case 4:
-      return f(std::type_identity<std::uint32_t>());
-    case 8:
-      return f(std::type_identity<std::uint64_t>());
-    default:
-      return f(std::type_identity<Bits128>());
-  }
+  if (SizeOf(dtype) > sizeof(std::uint64_t)) return f(std::type_identity<Bits128>());
+  VisitKeyType(dtype, f);
 }
 
 // Returns the place along the axis that an index in range means.

@@ -33,6 +33,18 @@ Strides RepeatedStrides(const Operand& x) {
   return strides;
 }
 
+// Adds a take of x along an axis, by places that are dense.
+absl::StatusOr<Operand> EmitTake(const Operand& x, const Operand& places, int along,
+                                 const TakeProblem& problem, const std::string& variant, EmitStep emit) {
+  RETURN_IF_ERROR(CheckAxisHasElements(x, along, problem.shape));
+  ConvertedStep converted;
+  ASSIGN_OR_RETURN(converted.output, DenseResult(places.field + ".shape", x.dtype, problem.shape));
+  converted.step.problem = problem;
+  Read(x, converted.step);
+  Read(places, converted.step);
+  return emit(std::move(converted), variant, -1);
+}
+
 }  // namespace
 
 absl::Status CheckIndices(const Operand& indices) {
@@ -75,13 +87,7 @@ absl::StatusOr<Operand> TakeSteps(const Operand& x, const Operand& indices, std:
     }
     for (int k = 0; k < places.shape.rank; ++k) append(places.shape[k], 0, of_indices[k]);
   }
-  RETURN_IF_ERROR(CheckAxisHasElements(x, along, problem.shape));
-  ConvertedStep converted;
-  ASSIGN_OR_RETURN(converted.output, DenseResult(indices.field + ".shape", x.dtype, problem.shape));
-  converted.step.problem = problem;
-  Read(x, converted.step);
-  Read(places, converted.step);
-  return emit(std::move(converted), variant, -1);
+  return EmitTake(x, places, along, problem, variant, emit);
 }
 
 absl::StatusOr<Operand> TakeAlongAxisSteps(const Operand& x, const Operand& indices, std::int32_t axis,
@@ -102,13 +108,7 @@ absl::StatusOr<Operand> TakeAlongAxisSteps(const Operand& x, const Operand& indi
     if (i == along) continue;
     ASSIGN_OR_RETURN(problem.shape[i], BroadcastSize(indices, i, indices.shape[i], x.shape[i], "the"));
   }
-  RETURN_IF_ERROR(CheckAxisHasElements(x, along, problem.shape));
-  ConvertedStep converted;
-  ASSIGN_OR_RETURN(converted.output, DenseResult(indices.field + ".shape", x.dtype, problem.shape));
-  converted.step.problem = problem;
-  Read(x, converted.step);
-  Read(places, converted.step);
-  return emit(std::move(converted), variant, -1);
+  return EmitTake(x, places, along, problem, variant, emit);
 }
 
 absl::StatusOr<Operand> CompressSteps(const Operand& x, const Operand& mask, const std::string& variant,
