@@ -77,13 +77,19 @@ constexpr bool IsInteger(DType dtype) { return IsUnsigned(dtype) || IsSigned(dty
 // The types of reductions, casts and elementwise operations: bool, integers, floats.
 constexpr bool IsReal(DType dtype) { return dtype == DType::kBool || IsInteger(dtype) || IsFloat(dtype); }
 
-// The types of maps: real and complex numbers.
-constexpr bool IsMapType(DType dtype) {
-  return IsReal(dtype) || internal::RowOf(dtype).kind == internal::Kind::kComplex;
+constexpr bool IsComplex(DType dtype) { return internal::RowOf(dtype).kind == internal::Kind::kComplex; }
+
+// The type of the real and the imaginary part of a complex type; another type stays as it is.
+constexpr DType PartOf(DType dtype) {
+  if (dtype == DType::kC64) return DType::kF32;
+  return dtype == DType::kC128 ? DType::kF64 : dtype;
 }
 
+// The types of maps: real and complex numbers.
+constexpr bool IsMapType(DType dtype) { return IsReal(dtype) || IsComplex(dtype); }
+
 // The types that matrix products take.
-constexpr bool IsGemmInput(DType dtype) { return dtype == DType::kI8 || IsFloat(dtype); }
+constexpr bool IsGemmInput(DType dtype) { return IsInteger(dtype) || IsFloat(dtype) || IsComplex(dtype); }
 
 }  // namespace warpline
 

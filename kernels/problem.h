@@ -76,10 +76,12 @@ struct GemmProblem {
 };
 
 // In every width, so that a kernel reads the one it computes in; this layout is copied to the device. A map
-// has one for each constant, of which alpha is the value, or the real part, and beta the imaginary part.
+// has one for each constant, of which alpha is the value, or the real part, and beta the imaginary part. The
+// factors of a complex product are real: each with the zero behind it is the complex number that the library
+// reads.
 struct StepScalars {
-  float alpha_f32 = 1, beta_f32 = 0;
-  double alpha_f64 = 1, beta_f64 = 0;
+  float alpha_f32 = 1, zero_after_alpha_f32 = 0, beta_f32 = 0, zero_after_beta_f32 = 0;
+  double alpha_f64 = 1, zero_after_alpha_f64 = 0, beta_f64 = 0, zero_after_beta_f64 = 0;
   std::int64_t alpha_i64 = 1, beta_i64 = 0;
 };
 

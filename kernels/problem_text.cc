@@ -343,7 +343,7 @@ Problem ParseGemm(Line& line, bool tf32, DType dtype, const Shape& shape) {
   const bool is_half = dtype == DType::kF16 || dtype == DType::kBF16;
   const bool usual = !p.out_dtype || *p.out_dtype == (dtype == DType::kI8 ? DType::kI32 : dtype);
   if (!IsGemmInput(dtype)) line.Refuse("a type of products");
-  if (!usual && !(is_half && *p.out_dtype == DType::kF32))
+  if (!usual && !(is_half && *p.out_dtype == DType::kF32) && *p.out_dtype != dtype)
     line.Refuse("a result of a type that products have");
   return p;
 }

@@ -10,7 +10,9 @@ namespace warpline {
 namespace {
 
 constexpr bool AnyDType(DType) { return true; }
-constexpr bool BlasDType(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
+constexpr bool BlasDType(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF64 || IsComplex(dtype);
+}
 
 template <typename ProblemT>
 constexpr bool Always(const ProblemT&, const DeviceTraits&) {
@@ -98,11 +100,12 @@ constexpr std::array kGemm = {
     CpuVariant<GemmProblem>{"openblas", "OpenBLAS, one thread; tf32 is computed in f32", true, BlasDType,
                             cpu::GemmOpenblasSupports, NoWorkspace<GemmProblem>, cpu::GemmOpenblas, nullptr,
                             nullptr, GemmOpenblasCost},
-    CpuVariant<GemmProblem>{"eigen", "Eigen in f32, f64 or u32; tf32 is computed in f32", true, IsGemmInput,
-                            Always<GemmProblem>, cpu::GemmEigenWorkspaceBytes, cpu::GemmEigen, nullptr,
-                            nullptr, GemmEigenCost},
-    CpuVariant<GemmProblem>{"reference", "plain loops in f64 or u32", true, IsGemmInput, Always<GemmProblem>,
-                            NoWorkspace<GemmProblem>, cpu::GemmReference, nullptr, nullptr, GemmLoopsCost},
+    CpuVariant<GemmProblem>{"eigen", "Eigen, integers modulo 2^bits; tf32 is computed in f32", true,
+                            IsGemmInput, Always<GemmProblem>, cpu::GemmEigenWorkspaceBytes, cpu::GemmEigen,
+                            nullptr, nullptr, GemmEigenCost},
+    CpuVariant<GemmProblem>{"reference", "plain loops in f64 or modulo 2^bits", true, IsGemmInput,
+                            Always<GemmProblem>, NoWorkspace<GemmProblem>, cpu::GemmReference, nullptr,
+                            nullptr, GemmLoopsCost},
 };
 
 constexpr std::array kReduce = {

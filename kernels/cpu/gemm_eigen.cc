@@ -1,6 +1,6 @@
 // Gemm by Eigen: blocks of A and B are widened into the workspace, multiplied there, and the finished block
-// is scaled and rounded once. So the 16-bit types accumulate in f32 and i8 modulo 2^32, and transposition,
-// leading dimension and element type matter only to the widening.
+// is scaled and rounded once. So the 16-bit types accumulate in f32 and integers modulo 2^32 or 2^64, and
+// transposition, leading dimension and element type matter only to the widening.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstddef>
@@ -83,7 +83,7 @@ void ComputeBlock(const GemmProblem& p, const Matrices<T, Out, C>& x, const Fact
 
 template <typename T, typename Out>
 void Gemm(const GemmProblem& p, const Operands& operands) {
-  using C = std::conditional_t<std::is_integral_v<T>, std::uint32_t, Compute<T>>;
+  using C = std::conditional_t<std::is_integral_v<T>, Modular<T>, Compute<T>>;
   const Factors<C> factors(*operands.scalars);
   Matrices<T, Out, C> x = {};
   if (p.has_bias) x.bias = static_cast<const Out*>(operands.in[p.BiasIndex()]);
@@ -95,7 +95,7 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
     const GemmBatch::Matrices at = p.batch.At(matrix);
     x.a = {static_cast<const T*>(operands.in[0]) + at.a * p.StrideA(), p.lda, p.trans_a};
     x.b = {static_cast<const T*>(operands.in[1]) + at.b * p.StrideB(), p.ldb, p.trans_b};
-    if (p.has_c && factors.beta != 0) x.c = static_cast<const Out*>(operands.in[2]) + at.c * p.StrideC();
+    if (p.has_c && factors.beta != C{0}) x.c = static_cast<const Out*>(operands.in[2]) + at.c * p.StrideC();
     // Columns outermost: the panel of B, read by every block of rows, is the one to stay in cache.
     for (std::int64_t col = 0; col < p.n; col += kBlockN) {
       for (std::int64_t row = 0; row < p.m; row += kBlockM) {
@@ -108,7 +108,7 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
 }  // namespace
 
 std::size_t GemmEigenWorkspaceBytes(const GemmProblem& problem, const DeviceTraits&) {
-  return kWorkspaceElements * (problem.dtype == DType::kF64 ? sizeof(double) : sizeof(float));
+  return kWorkspaceElements * std::max(SizeOf(problem.dtype), sizeof(float));
 }
 
 void GemmEigen(const GemmProblem& problem, const Operands& operands) {

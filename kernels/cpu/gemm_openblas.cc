@@ -2,6 +2,7 @@
 #include <cblas.h>
 
 #include <algorithm>
+#include <complex>
 #include <cstdint>
 #include <limits>
 
@@ -22,6 +23,19 @@ void Call(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const GemmProblem& p, double a
   cblas_dgemm(CblasRowMajor, ta, tb, p.m, p.n, p.k, alpha, a, p.lda, b, p.ldb, beta, d, p.n);
 }
 
+using Complex64 = std::complex<float>;
+using Complex128 = std::complex<double>;
+
+void Call(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const GemmProblem& p, Complex64 alpha, const Complex64* a,
+          const Complex64* b, Complex64 beta, Complex64* d) {
+  cblas_cgemm(CblasRowMajor, ta, tb, p.m, p.n, p.k, &alpha, a, p.lda, b, p.ldb, &beta, d, p.n);
+}
+
+void Call(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const GemmProblem& p, Complex128 alpha, const Complex128* a,
+          const Complex128* b, Complex128 beta, Complex128* d) {
+  cblas_zgemm(CblasRowMajor, ta, tb, p.m, p.n, p.k, &alpha, a, p.lda, b, p.ldb, &beta, d, p.n);
+}
+
 // Adds the bias and applies the activation: BLAS has no argument for either.
 template <typename T>
 void AddBiasAndActivate(const GemmProblem& p, const T* bias, T* d) {
@@ -39,7 +53,7 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
   const auto* bias = p.has_bias ? static_cast<const T*>(operands.in[p.BiasIndex()]) : nullptr;
   const CBLAS_TRANSPOSE ta = p.trans_a ? CblasTrans : CblasNoTrans;
   const CBLAS_TRANSPOSE tb = p.trans_b ? CblasTrans : CblasNoTrans;
-  const bool reads_c = p.has_c && factors.beta != 0;
+  const bool reads_c = p.has_c && factors.beta != T{0};
   if (!reads_c) factors.beta = 0;  // BLAS then overwrites D without reading it
 
   const std::int64_t count = p.batch.Count();
@@ -55,7 +69,9 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
     } else {  // operands without elements may have leading dimensions that BLAS refuses
       std::for_each(d, d + p.m * p.n, [&](T& value) { value = reads_c ? factors.beta * value : T{0}; });
     }
-    if (bias != nullptr || p.activation != Activation::kNone) AddBiasAndActivate(p, bias, d);
+    if constexpr (!kIsComplex<T>) {
+      if (bias != nullptr || p.activation != Activation::kNone) AddBiasAndActivate(p, bias, d);
+    }
   }
 }
 
@@ -71,10 +87,15 @@ void GemmOpenblas(const GemmProblem& problem, const Operands& operands) {
   // OpenBLAS would start a thread a core for every lane. The setting is the process's.
   static const bool single_threaded = (openblas_set_num_threads(1), true);
   (void)single_threaded;
-  if (problem.dtype == DType::kF64) {
-    Gemm<double>(problem, operands);
-  } else {
-    Gemm<float>(problem, operands);
+  switch (problem.dtype) {
+    case DType::kF64:
+      return Gemm<double>(problem, operands);
+    case DType::kC64:
+      return Gemm<Complex64>(problem, operands);
+    case DType::kC128:
+      return Gemm<Complex128>(problem, operands);
+    default:
+      return Gemm<float>(problem, operands);
   }
 }
 

@@ -1,4 +1,5 @@
-// Gemm by the three loops of its definition, in double; i8 modulo 2^32.
+// Gemm by the three loops of its definition, in double; integers modulo 2^bits.
+#include <complex>
 #include <cstdint>
 
 #include "kernels/cpu/gemm_types.h"
@@ -9,14 +10,15 @@ namespace {
 
 template <typename T, typename Out>
 void Gemm(const GemmProblem& p, const Operands& operands) {
-  using V = std::conditional_t<std::is_integral_v<T>, std::uint32_t, double>;
+  using V = std::conditional_t<std::is_integral_v<T>, Modular<T>,
+                               std::conditional_t<kIsComplex<T>, std::complex<double>, double>>;
   Factors<V> factors(*operands.scalars);
-  if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, double>) {
+  if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, V>) {
     const Factors<float> narrow(*operands.scalars);  // rounded to f32, as the API says
     factors.alpha = narrow.alpha;
     factors.beta = narrow.beta;
   }
-  const bool reads_c = p.has_c && factors.beta != 0;
+  const bool reads_c = p.has_c && factors.beta != V{0};
   const auto* bias = p.has_bias ? static_cast<const Out*>(operands.in[p.BiasIndex()]) : nullptr;
   auto* d = static_cast<Out*>(operands.out);
   const std::int64_t count = p.m == 0 || p.n == 0 ? 0 : p.batch.Count();

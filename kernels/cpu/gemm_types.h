@@ -1,7 +1,10 @@
-// The types of matrix products on the CPU, and how a finished sum becomes an element of D.
+// The types of matrix products on the CPU, and how a finished sum becomes an element of D. Integers are
+// computed modulo 2^bits, in which signs make no difference unless the result is wider than the operands: so
+// an unsigned type stands for both of a width.
 #ifndef WARPLINE_KERNELS_CPU_GEMM_TYPES_H_
 #define WARPLINE_KERNELS_CPU_GEMM_TYPES_H_
 
+#include <complex>
 #include <cstdint>
 #include <type_traits>
 
@@ -11,29 +14,54 @@
 
 namespace warpline::cpu {
 
+template <typename T>
+inline constexpr bool kIsComplex =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+// The type that products of integers are added up in: at least as wide as A and D.
+template <typename T>
+using Modular = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+
 // Calls f with std::type_identity of the types of A and of D.
 template <typename F>
 void VisitGemmTypes(const GemmProblem& problem, F&& f) {
+  const auto same = [&](auto type) { return f(type, type); };
   const bool to_f32 = problem.OutDType() == DType::kF32;
   switch (problem.dtype) {
     case DType::kI8:
+      if (problem.OutDType() == DType::kI8) return same(std::type_identity<std::uint8_t>());
       return f(std::type_identity<std::int8_t>(), std::type_identity<std::int32_t>());
+    case DType::kU8:
+      return same(std::type_identity<std::uint8_t>());
+    case DType::kI16:
+    case DType::kU16:
+      return same(std::type_identity<std::uint16_t>());
+    case DType::kI32:
+    case DType::kU32:
+      return same(std::type_identity<std::uint32_t>());
+    case DType::kI64:
+    case DType::kU64:
+      return same(std::type_identity<std::uint64_t>());
+    case DType::kC64:
+      return same(std::type_identity<std::complex<float>>());
+    case DType::kC128:
+      return same(std::type_identity<std::complex<double>>());
     case DType::kF16:
       if (to_f32) return f(std::type_identity<Float16>(), std::type_identity<float>());
-      return f(std::type_identity<Float16>(), std::type_identity<Float16>());
+      return same(std::type_identity<Float16>());
     case DType::kBF16:
       if (to_f32) return f(std::type_identity<BFloat16>(), std::type_identity<float>());
-      return f(std::type_identity<BFloat16>(), std::type_identity<BFloat16>());
+      return same(std::type_identity<BFloat16>());
     case DType::kF32:
-      return f(std::type_identity<float>(), std::type_identity<float>());
+      return same(std::type_identity<float>());
     case DType::kF64:
-      return f(std::type_identity<double>(), std::type_identity<double>());
+      return same(std::type_identity<double>());
     default:
       return;
   }
 }
 
-// alpha and beta in the type that products are added up in: modulo 2^32 for integers.
+// alpha and beta in the type that products are added up in.
 template <typename V>
 struct Factors {
   V alpha, beta;
@@ -42,7 +70,7 @@ struct Factors {
     if constexpr (std::is_integral_v<V>) {
       alpha = static_cast<V>(scalars.alpha_i64);
       beta = static_cast<V>(scalars.beta_i64);
-    } else if constexpr (std::is_same_v<V, double>) {
+    } else if constexpr (std::is_same_v<V, double> || std::is_same_v<V, std::complex<double>>) {
       alpha = scalars.alpha_f64;
       beta = scalars.beta_f64;
     } else {
@@ -52,12 +80,13 @@ struct Factors {
   }
 };
 
-// alpha * sum + beta * c + bias, activated. `c` and `bias` point to their element, or are null.
+// alpha * sum + beta * c + bias, activated; the bias and the activation are those of floats only. `c` and
+// `bias` point to their element, or are null.
 template <typename V, typename Out>
 Out FinishElement(const GemmProblem& p, const Factors<V>& factors, V sum, const Out* c, const Out* bias) {
   V value = p.k == 0 ? V{0} : factors.alpha * sum;  // without a product alpha does not count
   if (c != nullptr) value += factors.beta * static_cast<V>(*c);
-  if constexpr (!std::is_integral_v<V>) {
+  if constexpr (std::is_floating_point_v<V>) {
     if (bias != nullptr) value += static_cast<V>(*bias);
     value = Activate(p.activation, value);
   }

@@ -41,7 +41,8 @@ bool GemmCublasFuses(const GemmProblem& problem) {
   const std::int64_t ldc = problem.has_c ? problem.ldc : problem.n;
   // Whole words of four; and with a C whose rows are not those of D, half of a result is wrong (13.0, H200).
   if (problem.dtype == DType::kI8) {
-    return ldc == problem.n && AreMultiples({problem.m, problem.n, problem.k, problem.lda, problem.ldb}, 4);
+    return problem.OutDType() == DType::kI32 && ldc == problem.n &&
+           AreMultiples({problem.m, problem.n, problem.k, problem.lda, problem.ldb}, 4);
   }
   if (!problem.has_bias && problem.activation == Activation::kNone) return true;
   // It fuses nothing into f64 products; and rows that are not aligned to 16 bytes it rounds to 16 bits before
@@ -60,8 +61,8 @@ bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits& traits)
 
 bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits) {
   // Without a product there are no A and B to describe.
-  return traits.has_cublaslt && problem.k > 0 && BatchOf(problem).loop.Count() <= kMaxCublasLaunches &&
-         GemmCublasFuses(problem);
+  return traits.has_cublaslt && IsGemmCublasInput(problem.dtype) && problem.k > 0 &&
+         BatchOf(problem).loop.Count() <= kMaxCublasLaunches && GemmCublasFuses(problem);
 }
 
 cudaError_t LaunchGemmCublas(const GemmProblem& problem, const Operands& operands, const CudaContext& context,

@@ -19,6 +19,10 @@ cudaDataType_t TypeOf(DType dtype) {
       return CUDA_R_16BF;
     case DType::kF64:
       return CUDA_R_64F;
+    case DType::kC64:
+      return CUDA_C_32F;
+    case DType::kC128:
+      return CUDA_C_64F;
     default:
       return CUDA_R_32F;
   }
@@ -26,8 +30,15 @@ cudaDataType_t TypeOf(DType dtype) {
 
 // Returns the type of alpha and beta.
 cudaDataType_t ScaleTypeOf(const CublasProduct& product) {
-  if (product.a.dtype == DType::kI8) return CUDA_R_32I;
-  return product.a.dtype == DType::kF64 ? CUDA_R_64F : CUDA_R_32F;
+  switch (product.a.dtype) {
+    case DType::kI8:
+      return CUDA_R_32I;
+    case DType::kF16:
+    case DType::kBF16:
+      return CUDA_R_32F;
+    default:
+      return TypeOf(product.a.dtype);
+  }
 }
 
 cublasComputeType_t ComputeTypeOf(const CublasProduct& product) {
@@ -35,6 +46,7 @@ cublasComputeType_t ComputeTypeOf(const CublasProduct& product) {
     case DType::kI8:
       return CUBLAS_COMPUTE_32I;
     case DType::kF64:
+    case DType::kC128:
       return CUBLAS_COMPUTE_64F;
     case DType::kF32:
       return product.precision == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -64,6 +76,7 @@ struct Scalars {
 Scalars ScalarsOf(const StepScalars* scalars, cudaDataType_t type) {
   switch (type) {
     case CUDA_R_64F:
+    case CUDA_C_64F:
       return {&scalars->alpha_f64, &scalars->beta_f64};
     case CUDA_R_32I:  // the lower half of a little-endian number
       return {&scalars->alpha_i64, &scalars->beta_i64};

@@ -283,6 +283,7 @@ PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
 
 bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& traits) {
   if (!traits.has_cublaslt || problem.k == 0 || !HasFewSteps(problem)) return false;
+  if (problem.dtype == DType::kI8 && problem.OutDType() != DType::kI32) return false;
   const Stages stages = StagesOfPacking(problem);
   // `cublas` uses no strided batch for i8.
   const bool is_long_batch = problem.dtype == DType::kI8 && problem.batch.Count() > kMaxCublasLaunches;

@@ -3,12 +3,17 @@
 #ifndef WARPLINE_KERNELS_GEMM_DEVICE_CUH_
 #define WARPLINE_KERNELS_GEMM_DEVICE_CUH_
 
+#include <cuda/std/complex>
+
 #include "kernels/cuda_variants.h"
 #include "kernels/gemm/epilogue.h"
 #include "kernels/gpu/real.cuh"
 #include "kernels/launch_grids.h"
 
 namespace warpline {
+
+template <typename T>
+using Complex = cuda::std::complex<T>;
 
 // Operands of type T, accumulators of type Wide, D of type Out.
 template <typename InT, typename OutT, typename WideT>
@@ -128,7 +133,7 @@ class GemmEpilogue {
   __device__ Wide Finish(std::int64_t row, std::int64_t column, Wide sum) const {
     Wide value = alpha_ * sum;
     if (AddsC()) value = AddC(row, column, value);
-    if constexpr (!std::is_integral_v<Wide>) {
+    if constexpr (std::is_floating_point_v<Wide>) {
       if (AddsBias()) value += Bias(column);
       value = Activate(activation(), value);
     }
@@ -138,7 +143,7 @@ class GemmEpilogue {
   // Its steps; and whether D is alpha times the sums and nothing else.
   __device__ bool OnlyScales() const { return !AddsC() && !AddsBias() && activation() == Activation::kNone; }
   __device__ Wide alpha() const { return alpha_; }
-  __device__ bool AddsC() const { return args_.problem.has_c && beta_ != 0; }
+  __device__ bool AddsC() const { return args_.problem.has_c && beta_ != Wide{0}; }
   __device__ Wide AddC(std::int64_t row, std::int64_t column, Wide value) const {
     return value + beta_ * Widen<Wide>(c_[row * args_.problem.ldc + column]);
   }
@@ -177,7 +182,7 @@ class GemmEpilogue {
   __device__ static Wide Pick(float f32, double f64, std::int64_t i64) {
     if constexpr (std::is_integral_v<Wide>) {
       return static_cast<Wide>(i64);
-    } else if constexpr (std::is_same_v<Wide, double>) {
+    } else if constexpr (std::is_same_v<Wide, double> || std::is_same_v<Wide, Complex<double>>) {
       return f64;
     } else {
       return f32;
@@ -205,12 +210,28 @@ cudaError_t WithHalfGemmTypes(const GemmProblem& problem, Launch launch) {
   }
 }
 
-// Calls launch(GemmTypes<...>()) with the types of the problem: those that IsGemmInput accepts.
+// Calls launch(GemmTypes<...>()) with the types of the problem: integers and floats. Integers are computed
+// modulo 2^bits, in which signs make no difference unless D is wider than the operands: so an unsigned type
+// stands for both of a width.
 template <typename Launch>
 cudaError_t WithGemmTypes(const GemmProblem& problem, Launch launch) {
   switch (problem.dtype) {
     case DType::kI8:
-      return launch(GemmTypes<std::int8_t, std::int32_t, std::uint32_t>());  // modulo 2^32
+      if (problem.OutDType() == DType::kI32) {
+        return launch(GemmTypes<std::int8_t, std::int32_t, std::uint32_t>());
+      }
+      [[fallthrough]];
+    case DType::kU8:
+      return launch(GemmTypes<std::uint8_t, std::uint8_t, std::uint32_t>());
+    case DType::kI16:
+    case DType::kU16:
+      return launch(GemmTypes<std::uint16_t, std::uint16_t, std::uint32_t>());
+    case DType::kI32:
+    case DType::kU32:
+      return launch(GemmTypes<std::uint32_t, std::uint32_t, std::uint32_t>());
+    case DType::kI64:
+    case DType::kU64:
+      return launch(GemmTypes<std::uint64_t, std::uint64_t, std::uint64_t>());
     case DType::kF32:
       return launch(GemmTypes<float, float, float>());
     case DType::kF64:

@@ -23,6 +23,10 @@ VariantCost GemmGemvCost(const GemmProblem& problem, const DeviceTraits& traits)
 // A graph holds so many calls of the library for the matrices of a batch, and no more.
 inline constexpr std::int64_t kMaxCublasLaunches = 16;
 
+// The types that cuBLASLt takes; those of 8 bits only into results of 32.
+constexpr bool IsGemmCublasInput(DType dtype) {
+  return dtype == DType::kI8 || IsFloat(dtype) || IsComplex(dtype);
+}
 // True if one call of cuBLASLt does what the API says with such matrices, C, bias and activation. Does not
 // tell whether cuBLASLt can do the batch, or supports the problem at all.
 bool GemmCublasFuses(const GemmProblem& problem);

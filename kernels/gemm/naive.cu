@@ -1,6 +1,7 @@
 // Variant `naive`: one thread an element of D, operands straight from global memory. Neighbouring threads
 // read neighbouring elements of B and the same one of A, so that reads are coalesced (not where B is
-// transposed), but each element of A is read n times and each of B m times.
+// transposed), but each element of A is read n times and each of B m times. The one kernel of ours that takes
+// complex numbers: it computes what the library does not, for example products with k = 0.
 //
 // Limit: the load units and the L1.
 // Next, `shared`: tiles of both lie where reading is cheaper.
@@ -32,12 +33,20 @@ __global__ void __launch_bounds__(kColumns* kRows)
 
 cudaError_t LaunchGemmNaive(const GemmProblem& problem, const Operands& operands,
                             const CudaContext& /*context*/, cudaStream_t stream) {
-  return WithGemmTypes(problem, [&]<typename Types>(Types) {
+  const auto launch = [&]<typename Types>(Types) {
     const auto args = MakeGemmArgs<Types>(problem, operands, kRows, kColumns);
     return LaunchGrids(args.Tiles(), [&](std::int64_t first, unsigned grid) {
       GemmNaive<Types><<<grid, dim3(kColumns, kRows), 0, stream>>>(args, first);
     });
-  });
+  };
+  switch (problem.dtype) {
+    case DType::kC64:
+      return launch(GemmTypes<Complex<float>, Complex<float>, Complex<float>>());
+    case DType::kC128:
+      return launch(GemmTypes<Complex<double>, Complex<double>, Complex<double>>());
+    default:
+      return WithGemmTypes(problem, launch);
+  }
 }
 
 }  // namespace warpline

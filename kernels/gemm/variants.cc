@@ -11,6 +11,7 @@ namespace {
 
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 bool IsSmall(DType dtype) { return dtype == DType::kI8 || IsHalf(dtype); }
+bool IsIntegerOrFloat(DType dtype) { return IsInteger(dtype) || IsFloat(dtype); }
 bool IsSingleOrDouble(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
 
 bool SupportsAll(const GemmProblem&, const DeviceTraits&) { return true; }
@@ -126,7 +127,7 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
     {.name = "cublas",
      .summary = "cuBLASLt, first choice of its heuristic",
      .reproducible = true,
-     .supports_dtype = IsGemmInput,
+     .supports_dtype = IsGemmCublasInput,
      .supports = GemmCublasSupports,
      .workspace_bytes = [](const GemmProblem&, const DeviceTraits&) { return kCublasWorkspaceBytes; },
      .launch = LaunchGemmCublas,
@@ -203,7 +204,7 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
     {.name = "register_tiled",
      .summary = "128 x 128 x 8 tiles, 8 x 8 elements in the registers of a thread",
      .reproducible = true,
-     .supports_dtype = IsGemmInput,
+     .supports_dtype = IsIntegerOrFloat,
      .supports = SupportsAll,
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmRegisterTiled,
@@ -222,7 +223,7 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
     {.name = "unrolled",
      .summary = "shared with the loop over a tile unrolled",
      .reproducible = true,
-     .supports_dtype = IsGemmInput,
+     .supports_dtype = IsIntegerOrFloat,
      .supports = SupportsAll,
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmUnrolled,
@@ -240,7 +241,7 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
     {.name = "shared",
      .summary = "32 x 32 tiles in shared memory, one thread an element",
      .reproducible = true,
-     .supports_dtype = IsGemmInput,
+     .supports_dtype = IsIntegerOrFloat,
      .supports = SupportsAll,
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmShared,

@@ -27,7 +27,10 @@ __global__ void __launch_bounds__(kThreads)
 
 cudaError_t CountDifferent(const void* x, const void* y, DType dtype, std::int64_t count, double absolute,
                            double relative, unsigned long long* different, cudaStream_t stream) {
-  if (!IsReal(dtype)) {
+  if (IsComplex(dtype)) {
+    dtype = PartOf(dtype);
+    count *= 2;
+  } else if (!IsReal(dtype)) {
     count *= static_cast<std::int64_t>(SizeOf(dtype));
     dtype = DType::kU8;
     absolute = relative = 0;

@@ -46,6 +46,7 @@ __global__ void __launch_bounds__(kThreads)
 
 cudaError_t FillNumbers(void* data, DType dtype, std::int64_t count, std::uint64_t seed,
                         cudaStream_t stream) {
+  if (IsComplex(dtype)) return FillNumbers(data, PartOf(dtype), 2 * count, seed, stream);
   if (!IsReal(dtype)) return cudaErrorNotSupported;
   const float scale = IsFloat(dtype) ? 1 : 50;
   return LaunchGrids(CeilDiv(count, kThreads), [&](std::int64_t first, unsigned grid) {

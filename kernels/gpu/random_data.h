@@ -11,9 +11,10 @@
 
 namespace warpline::gpu {
 
-// Numbers of any real type. Of floating-point types standard normal ones: as zeros switch no transistors, a
-// product of them draws less power and runs at higher clocks. Of integers normal ones times 50, rounded, so
-// that their sums are exact in f64; unsigned ones are 0 where those are negative, booleans false.
+// Numbers of any real or complex type, of which the parts are numbers. Of floating-point types standard
+// normal ones: as zeros switch no transistors, a product of them draws less power and runs at higher clocks.
+// Of integers normal ones times 50, rounded, so that their sums are exact in f64; unsigned ones are 0 where
+// those are negative, booleans false.
 cudaError_t FillNumbers(void* data, DType dtype, std::int64_t count, std::uint64_t seed, cudaStream_t stream);
 
 // Random bits, for what moves elements and does not look at them. `data` is aligned to 8 bytes.

@@ -145,12 +145,6 @@ inline constexpr std::array kMapOps = {
 constexpr const MapOpRow& RowOf(MapOp op) { return kMapOps[static_cast<std::size_t>(op)]; }
 constexpr std::string_view Name(MapOp op) { return RowOf(op).name; }
 
-// The type of the real and the imaginary part of a complex type; another type stays as it is.
-constexpr DType PartOf(DType dtype) {
-  if (dtype == DType::kC64) return DType::kF32;
-  return dtype == DType::kC128 ? DType::kF64 : dtype;
-}
-
 // The type of the result for operands of `dtype`. kGiven must be known otherwise.
 constexpr DType ResultOf(MapOp op, DType dtype) {
   switch (RowOf(op).result) {

@@ -35,7 +35,9 @@ absl::StatusOr<Activation> CheckActivation(v1::Activation activation, DType dtyp
       return Activation::kNone;
     case v1::ACTIVATION_RELU:
     case v1::ACTIVATION_GELU:
-      if (dtype == DType::kI8) return FieldError("activation", "products of i8 have none");
+      if (!IsFloat(dtype)) {
+        return FieldError("activation", absl::StrCat("products of ", TypeName(dtype), " have none"));
+      }
       return activation == v1::ACTIVATION_RELU ? Activation::kRelu : Activation::kGelu;
     default:
       return FieldError("activation", absl::StrCat("number ", static_cast<int>(activation),
@@ -47,10 +49,11 @@ absl::StatusOr<DType> CheckGemmOutDType(v1::DataType data_type, const GemmProble
   if (data_type == v1::DATA_TYPE_UNSPECIFIED) return problem.OutDType();
   ASSIGN_OR_RETURN(const DType out, CheckDataType("out_data_type", data_type));
   const bool half = problem.dtype == DType::kF16 || problem.dtype == DType::kBF16;
-  if (out == problem.OutDType() || (half && out == DType::kF32)) return out;
+  if (out == problem.OutDType() || (half && out == DType::kF32) || out == problem.dtype) return out;
+  const char* const other = half ? " or f32" : problem.dtype == DType::kI8 ? " or i8" : "";
   return FieldError("out_data_type",
                     absl::StrCat(TypeName(out), " is not what a product of ", TypeName(problem.dtype),
-                                 " can give: ", TypeName(problem.OutDType()), half ? " or f32" : ""));
+                                 " can give: ", TypeName(problem.OutDType()), other));
 }
 
 // The size of batch axis `axis`, counted from the innermost; 1 for axes beyond the outermost.
@@ -135,7 +138,7 @@ absl::Status CheckC(const Operand& c, DType out, const Shape& d) {
 }
 
 absl::Status CheckBias(const Operand& bias, DType dtype, DType out, std::int64_t n) {
-  if (dtype == DType::kI8) return FieldError(bias.field, "i8 products take no bias");
+  if (!IsFloat(dtype)) return FieldError(bias.field, absl::StrCat(TypeName(dtype), " products take no bias"));
   RETURN_IF_ERROR(CheckSameType(bias, out, "the result"));
   if (bias.shape == Shape{n}) return absl::OkStatus();
   return FieldError(bias.field + ".shape",
@@ -145,7 +148,8 @@ absl::Status CheckBias(const Operand& bias, DType dtype, DType out, std::int64_t
 }  // namespace
 
 bool ReadsC(DType dtype, double beta) {
-  return dtype == DType::kF64 || dtype == DType::kI8 ? beta != 0 : static_cast<float>(beta) != 0;
+  const bool in_f64 = dtype == DType::kF64 || dtype == DType::kC128 || IsInteger(dtype);
+  return in_f64 ? beta != 0 : static_cast<float>(beta) != 0;
 }
 
 std::optional<bool> ReadsC(std::optional<DType> dtype, double beta) {
@@ -169,7 +173,7 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
                       absl::StrCat("rank ", operand->shape.rank, "; at least 2 is needed"));
   }
   RETURN_IF_ERROR(CheckSameType(b, a.dtype, a.field));
-  const bool integers = a.dtype == DType::kI8;
+  const bool integers = IsInteger(a.dtype);
   GemmProblem problem{.dtype = a.dtype};
   problem.trans_a = options.trans_a;
   problem.trans_b = options.trans_b;

@@ -11,8 +11,6 @@
 
 namespace warpline {
 
-inline bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
-
 inline std::string TypeName(DType dtype) { return std::string(Name(dtype)); }
 
 // Returns INVALID_ARGUMENT, with the names of the types that the operation takes, unless it takes the type of

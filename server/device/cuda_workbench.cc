@@ -197,7 +197,7 @@ absl::Status CudaTrial::Fill() {
     for (std::size_t i = 0; i < inputs.size(); ++i, ++seed) {
       auto* data = const_cast<void*>(operands.in[i]);
       RETURN_IF_ERROR(
-          ToStatus(IsReal(inputs[i].dtype)
+          ToStatus(IsMapType(inputs[i].dtype)
                        ? gpu::FillNumbers(data, inputs[i].dtype, inputs[i].count, seed << 40, stream)
                        : gpu::FillBits(data, inputs[i].Bytes(), seed << 40, stream),
                    kDoing));

@@ -12,6 +12,7 @@ constexpr double kFactor = 16;
 // Returns the roundoff of the type in which elements of `dtype` are added up. Integers become floats only in
 // the result.
 double RoundoffOfSums(DType dtype, DType out) {
+  if (IsComplex(dtype)) return UnitRoundoff(PartOf(dtype));
   if (!IsFloat(dtype)) return IsFloat(out) ? UnitRoundoff(DType::kF64) : 0;
   return UnitRoundoff(dtype == DType::kF64 ? dtype : DType::kF32);
 }
@@ -29,7 +30,8 @@ Agreement Of(const CompressProblem&) { return {}; }
 
 Agreement Of(const GemmProblem& p) {
   const auto k = static_cast<double>(p.k) + kFactor;  // C, bias and activation round too
-  Agreement agreement = {kFactor * k * RoundoffOfSums(p.dtype, p.OutDType()), 2 * UnitRoundoff(p.OutDType())};
+  Agreement agreement = {kFactor * k * RoundoffOfSums(p.dtype, p.OutDType()),
+                         2 * UnitRoundoff(PartOf(p.OutDType()))};
   // Operands are rounded to 11 bits, by some variants only.
   if (p.precision == Precision::kTf32) agreement.absolute += kFactor * std::sqrt(k) * 0x1p-11;
   // The library's gelu, where it is allowed (GemmCublasFuses).

@@ -360,9 +360,11 @@ std::vector<Bytes> RandomGemmOperands(const GemmProblem& p, std::uint64_t seed) 
   const auto matrix = [&](DType dtype, std::int64_t elements, std::int64_t cols, std::int64_t ld,
                           std::uint64_t salt) {
     Bytes data = RandomTensor(dtype, elements, 4 * seed + salt);
-    const long double unread = IsFloat(dtype) ? std::numeric_limits<long double>::quiet_NaN() : 99;
-    for (std::int64_t i = 0; i < elements; ++i) {
-      if (i % ld >= cols) Store(dtype, unread, data, i);
+    const DType part = PartOf(dtype);
+    const std::int64_t parts = IsComplex(dtype) ? 2 : 1;
+    const long double unread = IsFloat(part) ? std::numeric_limits<long double>::quiet_NaN() : 99;
+    for (std::int64_t i = 0; i < parts * elements; ++i) {
+      if (i / parts % ld >= cols) Store(part, unread, data, i);
     }
     return data;
   };

@@ -50,7 +50,12 @@ std::vector<Bytes> Operands(const SearchProblem& p, std::uint64_t seed) { return
 StepScalars Scalars(std::uint64_t seed, bool has_c) {
   const float alpha = seed % 4 == 0 ? 1.0f : 1.25f;
   const float beta = !has_c || seed % 3 == 2 ? 0.0f : seed % 3 == 0 ? 1.0f : -0.5f;
-  return {alpha, beta, alpha, beta, seed % 4 == 0 ? 1 : -3, static_cast<std::int64_t>(2 * beta)};
+  return {.alpha_f32 = alpha,
+          .beta_f32 = beta,
+          .alpha_f64 = alpha,
+          .beta_f64 = beta,
+          .alpha_i64 = seed % 4 == 0 ? 1 : -3,
+          .beta_i64 = static_cast<std::int64_t>(2 * beta)};
 }
 
 // One problem in so many: for compute-sanitizer, which takes a hundred times as long.

@@ -94,7 +94,7 @@ TEST(ProblemTextTest, RefusesOtherLinesAndSaysWhatItExpected) {
                {"gemm f32 2x3x4 lda=3", "a number from 4 to "},
                {"gemm f32 2x3x4 batch=5x6 a=1", "a number for each axis"},
                {"gemm f32 2x3x4 batch=1x1x1x1x1x1x1", "at most 6 numbers, not the 7 of \"1x1x1x1x1x1x1\""},
-               {"gemm u8 2x3x4", "a type of products"},
+               {"gemm bool 2x3x4", "a type of products"},
                {"gemm f32 2x3x4 >u8", "a type that products have"},
                {"gemm f32 2x3x4 >bf16", "a type that products have"},
                {"argmax f32 2x3x4 0,2", "one axis or all"},

@@ -11,8 +11,6 @@
 namespace warpline::testing {
 namespace {
 
-bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
-
 // An element of any type: a real number or two parts, and the bits of an integer.
 struct Number {
   long double re = 0, im = 0;

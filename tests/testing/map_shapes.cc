@@ -9,8 +9,6 @@
 namespace warpline::testing {
 namespace {
 
-bool IsComplex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128; }
-
 // Steps of an operand of this shape whose axes are 1 where `broadcast` has a bit. 0 padding: dense.
 Strides StridesOf(const Shape& shape, std::uint32_t broadcast, std::int64_t padding) {
   Shape own = shape;

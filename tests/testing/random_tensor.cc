@@ -31,6 +31,7 @@ long double Special(DType dtype, std::uint64_t bits) {
 }  // namespace
 
 Bytes RandomTensor(DType dtype, std::int64_t count, std::uint64_t seed) {
+  if (IsComplex(dtype)) return RandomTensor(PartOf(dtype), 2 * count, seed);
   std::mt19937_64 engine(seed);
   Bytes data(count * SizeOf(dtype));
   for (std::int64_t i = 0; i < count; ++i) Store(dtype, Value(dtype, engine()), data, i);

@@ -76,10 +76,10 @@ long double Activated(Activation activation, long double x) {
   return x;
 }
 
-// i8: exact, then modulo 2^32.
+// Exact, then modulo 2^bits.
 Reference GemmOfIntegers(const GemmProblem& p, const StepScalars& scalars, std::span<const std::byte> a,
                          std::span<const std::byte> b, std::span<const std::byte> c) {
-  Reference d{DType::kI32, {}, {}};
+  Reference d{p.OutDType(), {}, {}};
   for (std::int64_t matrix = 0; matrix < p.batch.Count(); ++matrix) {
     const GemmBatch::Matrices at = p.batch.At(matrix);
     const std::vector<std::uint64_t> rows =
@@ -93,10 +93,56 @@ Reference GemmOfIntegers(const GemmProblem& p, const StepScalars& scalars, std::
         sum *= static_cast<std::uint64_t>(scalars.alpha_i64);
         if (p.has_c) {
           sum += static_cast<std::uint64_t>(scalars.beta_i64) *
-                 BitsOf(DType::kI32, c, at.c * p.StrideC() + i * p.ldc + j);
+                 BitsOf(d.dtype, c, at.c * p.StrideC() + i * p.ldc + j);
         }
-        d.values.push_back(Wrapped(DType::kI32, sum));
+        d.values.push_back(Wrapped(d.dtype, sum));
         d.magnitudes.push_back(0);
+      }
+    }
+  }
+  return d;
+}
+
+long double LoadRe(DType dtype, std::span<const std::byte> data, std::int64_t index) {
+  return Load(PartOf(dtype), data, 2 * index);
+}
+long double LoadIm(DType dtype, std::span<const std::byte> data, std::int64_t index) {
+  return Load(PartOf(dtype), data, 2 * index + 1);
+}
+
+// Each element of the result is two numbers.
+Reference GemmOfComplex(const GemmProblem& p, const StepScalars& scalars, std::span<const std::byte> a,
+                        std::span<const std::byte> b, std::span<const std::byte> c) {
+  const bool c128 = p.dtype == DType::kC128;
+  const long double alpha = c128 ? scalars.alpha_f64 : scalars.alpha_f32;
+  const long double beta = c128 ? scalars.beta_f64 : scalars.beta_f32;
+  Reference d{PartOf(p.dtype), {}, {}};
+  for (std::int64_t matrix = 0; matrix < p.batch.Count(); ++matrix) {
+    const GemmBatch::Matrices at = p.batch.At(matrix);
+    const auto rows = [&](auto part) {
+      return LoadMatrix(part, p.dtype, a, at.a * p.StrideA(), p.m, p.k, p.lda, p.trans_a);
+    };
+    const auto columns = [&](auto part) {
+      return LoadMatrix(part, p.dtype, b, at.b * p.StrideB(), p.n, p.k, p.ldb, !p.trans_b);
+    };
+    const auto a_re = rows(LoadRe), a_im = rows(LoadIm), b_re = columns(LoadRe), b_im = columns(LoadIm);
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        const auto dot = [&](const std::vector<long double>& x, const std::vector<long double>& y) {
+          return Dot(x.data() + i * p.k, y.data() + j * p.k, p.k);
+        };
+        const auto add = [&](Value x, Value y, int sign, auto load_c) {
+          Value part = {alpha * (x.value + sign * y.value), std::fabs(alpha) * (x.magnitude + y.magnitude)};
+          if (p.has_c && beta != 0) {
+            const long double term = beta * load_c(p.dtype, c, at.c * p.StrideC() + i * p.ldc + j);
+            part.value += term;
+            part.magnitude += std::fabs(term);
+          }
+          d.values.push_back(part.value);
+          d.magnitudes.push_back(part.magnitude);
+        };
+        add(dot(a_re, b_re), dot(a_im, b_im), -1, LoadRe);
+        add(dot(a_re, b_im), dot(a_im, b_re), 1, LoadIm);
       }
     }
   }
@@ -118,6 +164,7 @@ std::int64_t ElementsOfC(const GemmProblem& p) {
 Reference Gemm(const GemmProblem& p, const StepScalars& scalars, std::span<const std::byte> a_data,
                std::span<const std::byte> b_data, std::span<const std::byte> c_data,
                std::span<const std::byte> bias) {
+  if (IsComplex(p.dtype)) return GemmOfComplex(p, scalars, a_data, b_data, c_data);
   if (!IsFloat(p.dtype)) return GemmOfIntegers(p, scalars, a_data, b_data, c_data);
   const bool f64 = p.dtype == DType::kF64;
   const long double alpha = f64 ? scalars.alpha_f64 : scalars.alpha_f32;

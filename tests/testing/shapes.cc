@@ -195,6 +195,7 @@ std::vector<GemmBatch> AwkwardBatches() {
 void VaryEpilogue(GemmProblem& p, std::size_t number) {
   const bool half = p.dtype == DType::kF16 || p.dtype == DType::kBF16;
   if (half && number % 4 == 2) p.out_dtype = DType::kF32;
+  if (p.dtype == DType::kI8 && number % 4 == 2) p.out_dtype = DType::kI8;
   if (!IsFloat(p.dtype)) return;
   p.has_bias = number % 5 == 1 || number % 5 == 3;
   if (number % 7 == 2 || number % 7 == 3) p.activation = Activation::kRelu;

@@ -10,6 +10,7 @@ namespace {
 
 // The unit of the accumulation that the semantics promise at least.
 long double AccumulationUnit(DType dtype) {
+  if (IsComplex(dtype)) return UnitRoundoff(PartOf(dtype));
   return UnitRoundoff(dtype == DType::kF64 || !IsFloat(dtype) ? DType::kF64 : DType::kF32);
 }
 
@@ -61,14 +62,16 @@ long double Gamma(std::int64_t n, long double u) {
 // itself rounded once before, and of the bias: k + 3 on each path, so
 //   |error| <= gamma_{k+3} (|alpha| |A| |B| + |beta| |C| + |bias|).
 // Fused multiply-adds only save roundings. Rounding the inputs to tf32 multiplies each term by another
-// (1 + d)^2 with |d| <= the unit of that. relu is a contraction; gelu has slopes of up to 1.13, and its own
+// (1 + d)^2 with |d| <= the unit of that. Each part of a complex product is a sum of 2k real terms, and alpha
+// and beta are complex there too. relu is a contraction; gelu has slopes of up to 1.13, and its own
 // evaluation an error of kGeluError |x|.
 std::vector<long double> Tolerance(const GemmProblem& problem, const Reference& reference) {
-  if (!IsFloat(problem.dtype)) return std::vector<long double>(reference.values.size(), 0);
+  if (IsInteger(problem.dtype)) return std::vector<long double>(reference.values.size(), 0);
   const bool tf32 = problem.dtype == DType::kF32 && problem.precision == Precision::kTf32;
   const bool tensor_cores = tf32 || problem.dtype == DType::kF16 || problem.dtype == DType::kBF16;
   const long double unit = AccumulationUnit(problem.dtype) * (tensor_cores ? kTensorCoreFactor : 1);
-  const long double gamma = Gamma(problem.k + 3, unit);
+  const std::int64_t terms = IsComplex(problem.dtype) ? 2 * problem.k + 2 : problem.k;
+  const long double gamma = Gamma(terms + 3, unit);
   const long double inputs = tf32 ? kTf32InputUnit * (2 + kTf32InputUnit) : 0;
   const long double relative = gamma + inputs * (1 + gamma);
   if (problem.activation != Activation::kGelu) return Bounds(reference, relative);

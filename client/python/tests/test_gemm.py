@@ -60,6 +60,40 @@ def test_i8(client, rng):
     assert np.array_equal(got, (-3 * product + 5 * c.astype("i8")).astype("i4"))
 
 
+def test_i8_into_i8(client, rng):
+    a, b = rng.integers(-128, 128, (19, 70)).astype("i1"), rng.integers(-128, 128, (70, 23)).astype("i1")
+    got = client.gemm(a, b, dtype="i1")
+    assert got.dtype == np.int8
+    assert np.array_equal(got, a @ b)
+
+
+@pytest.mark.parametrize("name", [name for name in elements.INTEGERS if name != "i8"])
+def test_integers_wrap(client, name, rng):
+    a, b = elements.any_bits(name, (2, 19, 70), rng), elements.any_bits(name, (23, 70), rng).T
+    c = elements.any_bits(name, (19, 23), rng)
+    got = client.gemm(a, b)
+    assert got.dtype == a.dtype
+    assert np.array_equal(got, a @ b)
+    three, five = np.asarray(-3).astype(a.dtype), np.asarray(5).astype(a.dtype)
+    assert np.array_equal(client.gemm(a, b, c, alpha=-3, beta=5), three * (a @ b) + five * c)
+    with pytest.raises(warpline.InvalidArgument, match="take no bias"):
+        client.gemm(a, b, bias=c[0])
+
+
+@pytest.mark.parametrize(("name", "unit"), [("c8", 2.0**-24), ("c16", 2.0**-53)])
+def test_complex(client, name, unit, rng):
+    def draw(*shape):
+        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(name)
+    for m, n, k in [(1, 1, 1), (5, 7, 0), (33, 65, 17)]:
+        a, b, c = draw(2, m, k), draw(n, k).T, draw(m, n)
+        got = client.gemm(a, b, c, alpha=0.5, beta=-2)
+        want = 0.5 * (a.astype("c16") @ b.astype("c16")) - 2 * c.astype("c16")
+        bound = (np.abs(a) @ np.abs(b) + 2 * np.abs(c)) * (2 * k + 9) * 2 * unit
+        assert got.dtype == a.dtype
+        assert np.all(np.abs(got - want) <= bound)
+        assert np.all(np.abs(client.gemm(a, b) - a.astype("c16") @ b.astype("c16")) <= bound)
+
+
 @pytest.mark.parametrize("name", ["f16", "bf16"])
 def test_f32_results(client, name, rng):
     a, b = elements.small(name, (9, 20), rng, -2, 2), elements.small(name, (20, 11), rng, -2, 2)

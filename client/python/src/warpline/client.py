@@ -137,20 +137,20 @@ class Client(Reductions):
         x, or x with its last two axes swapped. Views such as a.T are sent in memory order, and the server swaps their
         axes.
 
-        a: Array of shape [batch..., m, k], or [batch..., k, m] with trans_a; int8, float16, bfloat16, float32 or
-            float64.
+        a: Array of shape [batch..., m, k], or [batch..., k, m] with trans_a; of integers, float16, bfloat16,
+            float32, float64, complex64 or complex128. Integers are multiplied modulo 2^bits of the result.
         b: Array of shape [batch..., k, n], or [batch..., n, k] with trans_b. The batch axes of a and b are broadcast
             as by np.matmul.
         c: Array of shape [batch..., m, n]. Its batch axes are broadcast.
         alpha: Factor of the product. None: 1.
         beta: Factor of c. None: 1 if there is a c, else 0.
-        bias: Array of shape [n]. It is added to every row.
-        activation: Function that is applied to each element at the end. None: no function. "gelu" is the tanh form.
+        bias: Array of shape [n]. It is added to every row. Only of floats.
+        activation: Function that is applied to each element at the end. None: no function. Only of floats. "gelu" is the tanh form.
         trans_a: If true, the last two axes of a are swapped.
         trans_b: If true, the last two axes of b are swapped.
         precision: Arithmetic of float32. None: "ieee".
         dtype: Data type of the result. None: int32 for int8, else that of a and b. float16 and bfloat16 may also give
-            float32.
+            float32, and int8 may give int8.
 
         Operands of different dtypes are promoted as by NumPy 2: the server casts a and b to np.result_type of their
         dtypes, then c and bias to the result's dtype, or all of them to that of c or bias if it is wider. With dtype=,

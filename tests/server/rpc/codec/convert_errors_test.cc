@@ -105,8 +105,14 @@ TEST(ConvertErrorsTest, BadGemmIsRefused) {
       {"no c for beta", [](auto& r) { r.request.clear_c(); }, "c", "beta is 2"},
       {"no c for beta NaN", [](auto& r) { r.request.clear_c(), r.request.set_beta(NAN); }, "c",
        "beta is nan"},
-      {"i32", [](auto& r) { r.request.mutable_a()->set_data_type(v1::DATA_TYPE_I32); }, "a.data_type",
-       "gemm does not take i32; supported: i8, f16, bf16, f32, f64"},
+      {"bool",
+       [](auto& r) {
+         r.request.clear_a();
+         r.Fill(r.request.mutable_a(), v1::DATA_TYPE_BOOL, {2, 3}, 6);
+       },
+       "a.data_type",
+       "gemm does not take bool; supported: u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64, c64, "
+       "c128"},
       {"rank 1", [](auto& r) { r.Reshape(r.request.mutable_a(), 0, {3}); }, "a.shape", "rank 1; at least 2"},
       {"rank of b", [](auto& r) { r.Reshape(r.request.mutable_b(), 1, {3}); }, "b.shape",
        "rank 1; at least 2 is needed"},
@@ -186,7 +192,7 @@ TEST(ConvertErrorsTest, BadIntegerProductIsRefused) {
       {"bias", [](auto& r) { r.Fill(r.request.mutable_bias(), v1::DATA_TYPE_I32, {4}, 16); }, "bias",
        "i8 products take no bias"},
       {"result", [](auto& r) { r.request.set_out_data_type(v1::DATA_TYPE_F32); }, "out_data_type",
-       "f32 is not what a product of i8 can give: i32"},
+       "f32 is not what a product of i8 can give: i32 or i8"},
       {"c of the operands' type",
        [](auto& r) {
          r.request.set_beta(1), r.Fill(r.request.mutable_c(), v1::DATA_TYPE_I8, {2, 4}, 8);
