@@ -41,6 +41,16 @@ def test_sorts(client, dtype, axis):
              np.argsort(x, axis, kind="stable"))
 
 
+def test_partitions_are_sorts(client):
+    x = array("f4", 9, 33)
+    with client.put(x) as t:
+        for kth, axis in ((3, -1), ((0, -1), 0), (200, None)):
+            same(np.partition(t, kth, axis), np.sort(x, axis))
+            same(np.argpartition(t, kth, axis), np.argsort(x, axis, kind="stable"))
+        with pytest.raises(ValueError, match=r"kth is 33, which is outside of \[-33, 33\)"):
+            np.partition(t, 33)
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_descending_is_stable_with_nan_last(client, dtype):
     x = array(dtype, 50)

@@ -116,6 +116,28 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None,
     return made
 
 
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: None = None) -> "Expression":
+    """Elements in an order with each kth in its place, as `np.partition`: all of them sorted. `topk` takes the first."""
+    _check_kth(a, kth, axis, kind)
+    return sort(a, axis, order=order)
+
+
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: None = None) -> "Expression":
+    """The places of `partition`, as `np.argpartition`: those of all elements sorted."""
+    _check_kth(a, kth, axis, kind)
+    return argsort(a, axis, order=order)
+
+
+def _check_kth(a: Any, kth: Any, axis: int | None, kind: Any) -> None:
+    if kind not in (None, "introselect"):
+        raise ValueError(f"kind is {kind!r}: it is 'introselect'")
+    x, along = _rows("partition", a, axis)
+    size = shape_of("partition", x)[along]
+    for k in np.atleast_1d(kth).tolist():
+        if not -size <= operator.index(k) < size:
+            raise ValueError(f"kth is {k}, which is outside of [{-size}, {size})")
+
+
 def topk(x: Any, k: int, axis: int = -1, *, largest: bool = True) -> "tuple[Expression, Expression]":
     """The k largest elements along an axis, or the smallest, in order, and their places as int64. Of equal elements those
     with the lowest places are taken. NaN counts as the largest value."""
@@ -237,7 +259,8 @@ def _one_axis(what: str, a: Any, axis: Any, keepdims: bool) -> "tuple[Expression
 
 
 FUNCTIONS: dict[Any, Any] = {
-    np.cumsum: cumsum, np.cumprod: cumprod, np.sort: sort, np.argsort: argsort, np.searchsorted: searchsorted,
+    np.cumsum: cumsum, np.cumprod: cumprod, np.sort: sort, np.argsort: argsort,
+    np.partition: partition, np.argpartition: argpartition, np.searchsorted: searchsorted,
     np.median: median, np.quantile: quantile, np.percentile: percentile}
 for _name, _function in (("cumulative_sum", cumulative_sum), ("cumulative_prod", cumulative_prod)):
     if hasattr(np, _name):
