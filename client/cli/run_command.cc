@@ -73,6 +73,11 @@ operations ("= ..." is the default of a field; each operation also takes variant
                  starts = [], ends = [], axes = [], steps = []
   compress(x, mask)
                  the elements for which the mask is true; only as an output
+  roll(x)        shifts: a number for each of axes = [] ([]: x in one row, by one number)
+  tile(x)        counts: a number for each of the last axes
+  repeat(x)      count: how often each element comes, axis: a number (default: x in one row)
+  pad(x)         before = [], after = [] (a number for each of axes = [], which are the first ones),
+                 values: what is added (default: 0)
   scan(x)        op: sum, prod, min or max, which must be given; axis = 0, exclusive = false,
                  reverse = false, out_dtype: TYPE as of gemm
   sort(x)        axis = 0, descending = false, indices: a name for the places of the sorted elements

@@ -51,23 +51,27 @@ std::string OperationNames() {
                       ", a reduction such as mean, or an elementwise one such as exp");
 }
 
-// The field that an operation cannot do without, and how it is written; null for the others.
+// The field that an operation cannot do without, and how it is written.
 struct Required {
-  const char* field;
-  const char* example;
+  std::string_view operation;
+  const char *field, *example;
 };
-const Required* RequiredOf(const std::string& operation) {
-  static constexpr Required kReduce = {"op", "op=sum"}, kCast = {"data_type", "dtype=f32"},
-                            kScale = {"factor", "factor=0.5"}, kReshape = {"shape", "shape=[2,-1]"},
-                            kBroadcast = {"shape", "shape=[4,3]"}, kScan = {"op", "op=sum"},
-                            kTopk = {"k", "k=10"};
-  if (operation == "reduce") return &kReduce;
-  if (operation == "cast") return &kCast;
-  if (operation == "reshape") return &kReshape;
-  if (operation == "broadcast_to") return &kBroadcast;
-  if (operation == "scan") return &kScan;
-  if (operation == "topk") return &kTopk;
-  return operation == "scale" ? &kScale : nullptr;
+constexpr Required kRequired[] = {{"reduce", "op", "op=sum"},
+                                  {"cast", "data_type", "dtype=f32"},
+                                  {"scale", "factor", "factor=0.5"},
+                                  {"reshape", "shape", "shape=[2,-1]"},
+                                  {"broadcast_to", "shape", "shape=[4,3]"},
+                                  {"scan", "op", "op=sum"},
+                                  {"topk", "k", "k=10"},
+                                  {"roll", "shifts", "shifts=[1]"},
+                                  {"tile", "counts", "counts=[2]"},
+                                  {"repeat", "count", "count=2"},
+                                  {"pad", "before", "before=[1], after=[1]"}};
+// Null for an operation that has none.
+const Required* RequiredOf(std::string_view operation) {
+  const auto* const found = std::find_if(std::begin(kRequired), std::end(kRequired),
+                                         [&](const Required& row) { return row.operation == operation; });
+  return found == std::end(kRequired) ? nullptr : found;
 }
 
 constexpr int kAnyNumber = -1;  // of operands: concat takes it
@@ -122,7 +126,8 @@ class Parser {
     std::string name;              // of the operation
     Message* operation = nullptr;  // within the step
     std::set<std::string> given;   // names of the arguments
-    std::string c, bias, sorter;
+    std::string c, bias;
+    std::string last;  // the operand that searchsorted and pad need not have
   };
 
   static int OperandsOf(const Call& call) {
@@ -475,8 +480,8 @@ class Parser {
       ASSIGN_OR_RETURN((key == "c" ? call.c : call.bias), Operand());
       return absl::OkStatus();
     }
-    if (call.step.has_searchsorted() && key == "sorter") {
-      ASSIGN_OR_RETURN(call.sorter, Operand());
+    if ((call.step.has_searchsorted() && key == "sorter") || (call.step.has_pad() && key == "values")) {
+      ASSIGN_OR_RETURN(call.last, Operand());
       return absl::OkStatus();
     }
     const FieldDescriptor* field = call.operation->GetDescriptor()->FindFieldByName(key);
@@ -495,6 +500,7 @@ class Parser {
       if (name == "op" && !TakesOp(call)) continue;
       names.push_back(name == "has_bias" ? "c, bias" : name == "has_sorter" ? "sorter" : ShortName(name));
     }
+    if (call.step.has_pad()) names.emplace_back("values");
     names.emplace_back("variant");
     return absl::StrCat(call.name, " has no argument ", key, ": expected ", absl::StrJoin(names, ", "));
   }
@@ -617,9 +623,9 @@ class Parser {
       call.step.mutable_gemm()->set_has_bias(true);
       call.step.add_inputs(call.bias);
     }
-    if (!call.sorter.empty()) {
-      call.step.mutable_searchsorted()->set_has_sorter(true);
-      call.step.add_inputs(call.sorter);
+    if (!call.last.empty()) {
+      if (call.step.has_searchsorted()) call.step.mutable_searchsorted()->set_has_sorter(true);
+      call.step.add_inputs(call.last);
     }
     return Add(start, std::move(call.step), call.name);
   }

@@ -10,6 +10,7 @@
 #include "proto/rules/index_steps.h"
 #include "proto/rules/order_steps.h"
 #include "proto/rules/reduce_steps.h"
+#include "proto/rules/repeat_steps.h"
 #include "proto/rules/views.h"
 
 namespace warpline {
@@ -120,11 +121,16 @@ MaybeStep ConvertStep(const v1::Step& step, const OperandList& inputs, ScalarRea
       "operation",
       "missing; it must be one of transpose, gemm, reduce, cast, scale, add, map, reshape, "
       "slice, broadcast_to, diagonal, concat, take, take_along_axis, put_along_axis, scan, sort, "
-      "argsort, topk, searchsorted, set_slice, compress");
+      "argsort, topk, searchsorted, set_slice, compress, roll, tile, repeat, pad");
 }
 
-bool IsIndexedOrOrdered(const v1::Step& step) {
-  return step.operation_case() >= v1::Step::kTake && step.operation_case() <= v1::Step::kCompress;
+bool EmitsSteps(const v1::Step& step) {
+  return step.operation_case() >= v1::Step::kTake && step.operation_case() <= v1::Step::kPad;
+}
+
+// True if the operation is made of copies.
+bool IsCopies(const v1::Step& step) {
+  return step.operation_case() == v1::Step::kSetSlice || step.operation_case() >= v1::Step::kRoll;
 }
 
 std::size_t OperandsOf(const v1::Step& step) {
@@ -138,6 +144,8 @@ std::size_t OperandsOf(const v1::Step& step) {
       return 3;
     case v1::Step::kSearchsorted:
       return step.searchsorted().has_sorter() ? 3 : 2;
+    case v1::Step::kPad:
+      return step.inputs_size() > 1 ? 2 : 1;
     default:
       return 1;
   }
@@ -148,10 +156,14 @@ absl::StatusOr<StepResults> Alone(absl::StatusOr<Operand> result) {
   return StepResults{*std::move(result)};
 }
 
-absl::StatusOr<StepResults> CheckIndexedOrOrdered(const v1::Step& step, const OperandList& inputs,
-                                                  EmitStep emit) {
+absl::StatusOr<StepResults> CheckEmitting(const v1::Step& step, const OperandList& inputs, EmitStep emit) {
   const std::string& variant = step.variant();
   const Operand& x = *inputs[0];
+  const Operand* const second = inputs.size() > 1 ? inputs[1] : nullptr;
+  if (IsCopies(step) && !variant.empty() && variant != "auto") {
+    return FieldError("variant", absl::StrCat("\"", variant.substr(0, kMaxNameLength),
+                                              "\"; the operation is made of copies, and has none"));
+  }
   switch (step.operation_case()) {
     case v1::Step::kTake:
       return Alone(TakeSteps(x, *inputs[1], step.take().axis(), variant, emit));
@@ -169,11 +181,15 @@ absl::StatusOr<StepResults> CheckIndexedOrOrdered(const v1::Step& step, const Op
       return TopkSteps(x, step.topk(), variant, emit);
     case v1::Step::kCompress:
       return Alone(CompressSteps(x, *inputs[1], variant, emit));
+    case v1::Step::kRoll:
+      return Alone(RollSteps(x, step.roll(), emit));
+    case v1::Step::kTile:
+      return Alone(TileSteps(x, step.tile(), emit));
+    case v1::Step::kRepeat:
+      return Alone(RepeatSteps(x, step.repeat(), emit));
+    case v1::Step::kPad:
+      return Alone(PadSteps(x, second, step.pad(), emit));
     case v1::Step::kSetSlice:
-      if (!variant.empty() && variant != "auto") {
-        return FieldError("variant",
-                          absl::StrCat("\"", variant.substr(0, kMaxNameLength), "\"; set_slice has none"));
-      }
       return Alone(SetSliceSteps(x, *inputs[1], step.set_slice(), emit));
     default:
       return Alone(SearchsortedSteps(x, *inputs[1], inputs.size() > 2 ? inputs[2] : nullptr,
@@ -459,14 +475,14 @@ absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep ad
     }
   } else if (step.has_concat()) {
     ASSIGN_OR_RETURN(result, CheckConcat(step, inputs, index, add));
-  } else if (IsIndexedOrOrdered(step)) {
+  } else if (EmitsSteps(step)) {
     RETURN_IF_ERROR(CheckCount(inputs.size(), OperandsOf(step)));
     if (AllKnown(inputs)) {
-      ASSIGN_OR_RETURN(const StepResults results,
-                       CheckIndexedOrOrdered(
-                           step, inputs, [&](ConvertedStep converted, const std::string& variant, int into) {
-                             return Emit(std::move(converted), variant, index, add, into);
-                           }));
+      ASSIGN_OR_RETURN(
+          const StepResults results,
+          CheckEmitting(step, inputs, [&](ConvertedStep converted, const std::string& variant, int into) {
+            return Emit(std::move(converted), variant, index, add, into);
+          }));
       result = results.own;
       if (results.further.has_value()) {
         values_[static_cast<std::size_t>(value.further)].operand = results.further;

@@ -99,7 +99,7 @@ class Requests {
       std::string result = step.name();
       read(step);
       // With more than one left, only a step of two inputs makes them fewer.
-      switch (i == 0 ? 4 : random_.Below(16)) {
+      switch (i == 0 ? 4 : random_.Below(17)) {
         case 0:
           step.mutable_transpose()->add_perm(1);
           step.mutable_transpose()->add_perm(0);
@@ -211,6 +211,16 @@ class Requests {
           step.mutable_set_slice()->add_starts(-1);
           step.mutable_set_slice()->add_ends(-side - 1);
           step.mutable_set_slice()->add_steps(-1);
+          break;
+        case 15:
+          if (random_.OneIn(2)) {
+            step.mutable_roll()->add_shifts(static_cast<int>(random_.Below(9)) - 4);
+          } else if (random_.OneIn(2)) {
+            step.mutable_tile()->add_counts(1);
+          } else {
+            step.mutable_pad()->add_before(0);
+            step.mutable_pad()->add_after(0);
+          }
           break;
         case 14:
           if (side > 0) {

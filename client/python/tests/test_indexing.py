@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import warpline
+from warpline import indexing
 
 A = np.arange(6 * 5 * 4, dtype="f4").reshape(6, 5, 4)
 TYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
@@ -104,14 +105,48 @@ def test_indices_out_of_range(client, t):
     same(client.run(e, index=np.array([2])), A[[2]])
 
 
+@pytest.mark.parametrize("key", [(I, I), ([0, 1], [[2], [-1]]), (I, slice(None), I), (slice(1, 3), I, [3, 0, -4]),
+                                 (0, I, I), (I, 0, I), (I, None, I), ([0, -6], [1, 2], [3, 3]), (..., [1, 2], [0, 1]),
+                                 (np.zeros((0, 2), "i4"), [1, 2])], ids=IDS)
+def test_several_arrays(client, t, key):
+    same(t[key], A[key])
+    held = [client.put(np.asarray(part)) if isinstance(part, (list, np.ndarray)) else part for part in key]
+    same(t[tuple(held)], A[key])
+
+
+def test_several_arrays_out_of_range(client, t):
+    for key in (([0, 6], [1, 1]), ([0, -7], [1, 1]), ([0, 5], [1, 5]), ([0, 0], [1, -6])):
+        with pytest.raises(warpline.InvalidArgument, match=r"element 1 is 30, which is outside of \[-30, 30\)"):
+            client.run(t[key])
+
+
 def test_indices_that_are_wrong(t):
     for key, error, text in ((np.array([0.5]), TypeError, "indices are integers, not float64"),
                              ((A[0] > 0, 0), TypeError, "a mask is the only index"),
-                             ((I, I), TypeError, "more than one array")):
+                             ((I, [0.5]), TypeError, "indices are integers")):
         with pytest.raises(error, match=text):
             t[key]
     with pytest.raises(ValueError, match="mode is 'x'"):
         np.take(t, I, 0, mode="x")
+
+
+def test_what_repeats_views_and_nothing(client, t):
+    for x, a in ((t.T, A.T), (t[::-1, :, 1:], A[::-1, :, 1:]), (t[:0], A[:0]), (t[:, 0, 0], A[:, 0, 0])):
+        same(np.roll(x, 2, 0), np.roll(a, 2, 0))
+        same(np.roll(x, 3), np.roll(a, 3))
+        same(np.tile(x, (2, 3)), np.tile(a, (2, 3)))
+        same(np.repeat(x, 3, 0), np.repeat(a, 3, 0))
+        same(np.repeat(x, 0), np.repeat(a, 0))
+        same(np.pad(x, 1, constant_values=-0.0), np.pad(a, 1, constant_values=-0.0))
+    assert np.signbit(np.asarray(np.pad(t, 1, constant_values=-0.0))[0, 0, 0])
+    with client.put(np.float32(7)) as number:
+        same(np.tile(number, (2, 2)), np.tile(np.float32(7), (2, 2)))
+        same(np.repeat(number, 3), np.repeat(np.float32(7), 3))
+    with client.put(np.zeros((1,) * 8, "u1")) as eight:
+        same(np.tile(eight, (1, 2, 1, 3, 1, 1, 1, 2)), np.zeros((1, 2, 1, 3, 1, 1, 1, 2), "u1"))
+    for wrong in (lambda: np.tile(t, -1), lambda: np.repeat(t, -2, 0), lambda: np.tile(t, (1,) * 9)):
+        with pytest.raises((ValueError, warpline.InvalidArgument), match="counts?"):
+            client.run(wrong())
 
 
 def test_what_repeats(t):
@@ -138,6 +173,21 @@ def test_set_slice(client, t, key):
         same(warpline.set_slice(t, key, values), want)
     with pytest.raises((warpline.InvalidArgument, ValueError), match="broadcast"):
         client.run(warpline.set_slice(t, key, np.ones((3, 77), "f4")))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i4", "u8", "c8", "c16"])
+def test_products_of_integers_and_complex_numbers(client, dtype):
+    x, y = (RANDOM.integers(0, 200, size=(6, 4)).astype(dtype) for _ in range(2))
+    if dtype[0] == "c":  # whole numbers, exact in c8
+        x, y = x * (1 + 2j), y - 1j * y[::-1]
+    x, y = x.astype(dtype), y.astype(dtype)
+    with client.put(x) as a, client.put(y) as b:
+        for got, want in ((a @ b.T, x @ y.T), (np.tensordot(a, b, ([0], [0])), np.tensordot(x, y, ([0], [0]))),
+                          (np.outer(a, b), np.outer(x, y)),
+                          (indexing.vecdot(a, b), (x.conj() * y).sum(-1, dtype=dtype))):
+            got = np.asarray(got)
+            assert got.dtype == want.dtype
+            assert np.array_equal(got, want)
 
 
 def test_products(client):

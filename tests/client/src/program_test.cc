@@ -272,13 +272,12 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   // If the id were cut, other digits would be shown than anywhere else.
   EXPECT_EQ(ErrorOf("add(@410e9bc9-8015160a8eb8167f32327b3b944e7266, b)"),
             "column 5: expected an operation or a name, found '@...944e7266, b)'");
-  EXPECT_EQ(
-      ErrorOf(" invert(x)"),
-      "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add, "
-      "reshape, slice, broadcast_to, diagonal, concat, take, "
-      "take_along_axis, put_along_axis, scan, sort, argsort, topk, searchsorted, set_slice, compress, a "
-      "reduction such as mean, or an elementwise one such "
-      "as exp");
+  EXPECT_EQ(ErrorOf(" invert(x)"),
+            "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add, "
+            "reshape, slice, broadcast_to, diagonal, concat, take, "
+            "take_along_axis, put_along_axis, scan, sort, argsort, topk, searchsorted, set_slice, compress, "
+            "roll, tile, repeat, pad, a reduction such as mean, or an elementwise one such "
+            "as exp");
   EXPECT_EQ(ErrorOf("name(x)").substr(0, 33), "column 1: there is no operation n");
   EXPECT_EQ(ErrorOf("gemm(a)"), "column 1: gemm has 1 operands instead of 2");
   EXPECT_EQ(ErrorOf("scale(x, factor=two)"), "column 17: expected a number, found 'two)'");

@@ -143,6 +143,7 @@ TEST(ResultTypeTest, EveryStepHasOne) {
     if (step.has_broadcast_to()) {
       for (const int size : {5, 2, 2}) step.mutable_broadcast_to()->add_shape(size);
     }
+    if (step.has_roll()) step.mutable_roll()->add_shifts(1);
     if (step.has_scan()) step.mutable_scan()->set_op(v1::SCAN_OP_MAX);
     if (step.has_topk()) step.mutable_topk()->set_k(1);
     const bool has_indices = step.has_take() || step.has_take_along_axis() || step.has_put_along_axis();

@@ -107,34 +107,54 @@ def set_slice(x: Any, key: Any, values: Any) -> "Expression":
 
 
 def item(x: Any, key: Any) -> "Expression":
-    """x[key]: basic indexing, with at most one array of indices."""
+    """x[key]: NumPy's indexing by integers, slices, None, ... and arrays of integers, which are broadcast to each other."""
     items = list(key) if isinstance(key, tuple) else [key]
-    arrays = [i for i, part in enumerate(items) if _is_array(part)]
-    if not arrays:
+    places = [i for i, part in enumerate(items) if _is_array(part)]
+    if not places:
         return views.item(x, key)
-    for i in arrays:
+    for i in places:
         dtype = items[i].dtype if hasattr(items[i], "dtype") else np.asarray(items[i]).dtype
         if dtype is not None and dtype.kind == "b":
             raise TypeError("a mask is the only index: x[mask]")
-    if len(arrays) > 1:
-        raise TypeError("more than one array of indices is not implemented yet: np.asarray fetches the elements")
-    place = arrays[0]
-    program = program_of("indexing", x, items[place])
+    program = program_of("indexing", x, *(items[i] for i in places))
     given = program._expression(x)
-    chosen = indices_of(program, items[place])
-    # The axis that the array takes stays whole in basic indexing.
-    basic = [slice(None) if i == place else part for i, part in enumerate(items)]
+    # The axes that arrays take stay whole in basic indexing.
+    basic = [slice(None) if i in places else part for i, part in enumerate(items)]
     named = [part for part in items if part is not None and part is not Ellipsis]
-    rest = len(shape_of("indexing", given)) - len(named)
-    axis = sum(1 if part is None else max(rest, 0) if part is Ellipsis else 0 if _is_one(part) else 1
-               for part in basic[:place])
-    result = take(views.item(given, tuple(basic)), chosen, axis)
+    rest = max(len(shape_of("indexing", given)) - len(named), 0)
+    kept = [1 if part is None else rest if part is Ellipsis else 0 if _is_one(part) else 1 for part in basic]
+    axes = [sum(kept[:place]) for place in places]
+    taken = views.item(given, tuple(basic))
+    chosen = indices_of(program, items[places[0]])
+    if len(places) > 1:
+        together = list(range(axes[0], axes[0] + len(axes)))
+        taken = views.moveaxis(taken, axes, together)
+        shape = shape_of("indexing", taken)
+        sizes = [shape[axis] for axis in together]
+        chosen = indices_of(program, _places_of([items[i] for i in places], sizes))
+        taken = views.reshape(taken, [*shape[:axes[0]], math.prod(sizes), *shape[axes[0] + len(axes):]])
+    result = take(taken, chosen, axes[0])
     # Integers count as arrays of one index: with slices between them, the axes of indices come first.
-    advanced = [i for i, part in enumerate(items) if i == place or _is_one(part)]
+    advanced = [i for i, part in enumerate(items) if i in places or _is_one(part)]
     if any(i not in advanced for i in range(advanced[0], advanced[-1])):
         count = len(shape_of("indexing", chosen))
-        return views.moveaxis(result, range(axis, axis + count), range(count))
+        return views.moveaxis(result, range(axes[0], axes[0] + count), range(count))
     return result
+
+
+def _places_of(indices: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """The places, in row-major order, of elements whose indices along each axis are given. Where one of the indices is out
+    of range, so is the place: the server says so."""
+    places: Any = np.int64(0)
+    wrong: Any = np.False_
+    for given, size in zip(indices, sizes, strict=True):
+        index = given.astype(_I64) if hasattr(given, "_apply") else np.asarray(given)
+        if index.dtype.kind not in "iu":
+            raise TypeError(f"indices are integers, not {index.dtype}")
+        index = np.where(index < 0, index + size, index)
+        wrong = wrong | (index < 0) | (index >= size)
+        places = places * size + index
+    return np.where(wrong, math.prod(sizes), places)
 
 
 def is_mask(key: Any) -> bool:
@@ -157,42 +177,27 @@ def _is_array(part: Any) -> bool:
 
 def roll(a: Any, shift: Any, axis: Any = None) -> "Expression":
     """Elements that leave one end of an axis come in at the other, as `np.roll`."""
-    shape = shape_of("roll", a)
     if axis is None:
-        return views.reshape(roll(views.reshape(a, -1), shift, 0), shape)
-    axes = list(axis) if isinstance(axis, Iterable) else [axis]
-    shifts = list(shift) if isinstance(shift, Iterable) else [shift]
-    result = a
-    for along, by in zip(axes * (len(shifts) if len(axes) == 1 else 1), shifts * (len(axes) if len(shifts) == 1 else 1),
-                         strict=True):
-        along, by = operator.index(along), operator.index(by)
-        size = shape[along]
-        first = (-by) % size if size else 0
-        if first:
-            before = (slice(None),) * (along % len(shape))
-            result = views.concatenate([views.item(result, (*before, slice(first, None))),
-                                        views.item(result, (*before, slice(None, first)))], along)
-    return result if result is not a else elementwise.positive(a)
+        shifts, axes = [operator.index(shift)], []
+    else:
+        shifts, axes = (row.tolist() for row in np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)))
+        views.axes_of(sorted(set(axes)), len(shape_of("roll", a)))
+    return _made("roll", a, [], {"shifts": shifts, "axes": axes})
 
 
 def tile(A: Any, reps: Any) -> "Expression":  # noqa: N803
     """The array again and again along each axis, as `np.tile`."""
-    counts = [operator.index(n) for n in (reps if isinstance(reps, Iterable) else [reps])]
-    shape = shape_of("tile", A)
-    rank = max(len(shape), len(counts))
-    sizes, counts = [1] * (rank - len(shape)) + list(shape), [1] * (rank - len(counts)) + counts
-    spread = views.reshape(A, [part for size in sizes for part in (1, size)])
-    repeated = views.broadcast_to(spread, [part for pair in zip(counts, sizes) for part in pair])
-    return views.reshape(repeated, [count * size for count, size in zip(counts, sizes)])
+    return _made("tile", A, [], {"counts": [operator.index(n) for n in np.atleast_1d(reps)]})
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> "Expression":
     """Each element several times, as `np.repeat`. repeats: A number, or one for each element of the axis."""
-    x = views.reshape(a, -1) if axis is None else a
-    along = 0 if axis is None else operator.index(axis)
-    size = shape_of("repeat", x)[along]
     counts = np.asarray(repeats)
-    return take(x, np.repeat(np.arange(size), counts if counts.ndim else int(counts)), along)
+    along = None if axis is None else operator.index(axis)
+    if counts.ndim == 0:
+        return _made("repeat", a, [], {"count": operator.index(repeats), "axis": along})
+    x = views.reshape(a, -1) if along is None else a
+    return take(x, np.repeat(np.arange(shape_of("repeat", x)[along or 0]), counts), along or 0)
 
 
 _PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
@@ -207,21 +212,16 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
     widths = np.broadcast_to(np.asarray(pad_width), (len(shape), 2))
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         raise ValueError(f"pad_width is {pad_width}: widths are integers, 0 or more")
-    result = elementwise.positive(program_of("pad", array)._expression(array))
-    if result.dtype is None:
-        raise TypeError(f"pad needs the dtype of {array}, which is not known before it is computed")
+    if mode == "constant":
+        program = program_of("pad", array)
+        given = program._expression(array)
+        values = [] if not any(np.asarray(constant_values).tobytes()) else [_values(program, constant_values, given.dtype)]
+        return _made("pad", given, values, {"before": widths[:, 0].tolist(), "after": widths[:, 1].tolist()})
+    result = array
     for axis, (before, after) in enumerate(widths.tolist()):
-        if not before and not after:
-            continue
-        if mode != "constant":
-            places: Any = np.pad(np.arange(shape[axis]), (before, after), mode=mode)  # type: ignore[call-overload]
-            result = take(result, places, axis)
-            continue
-        sizes = list(shape_of("pad", result))
-        ends = [creation.full([*sizes[:axis], width, *sizes[axis + 1:]], constant_values, result.dtype)
-                for width in (before, after)]
-        result = views.concatenate([ends[0], result, ends[1]], axis)
-    return result
+        places: Any = np.pad(np.arange(shape[axis]), (before, after), mode=mode)  # type: ignore[call-overload]
+        result = take(result, places, axis) if before or after else result
+    return result if result is not array else elementwise.positive(array)
 
 
 def outer(a: Any, b: Any, out: None = None) -> "Expression":

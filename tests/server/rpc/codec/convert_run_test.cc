@@ -77,9 +77,9 @@ TEST(ConvertRunTest, AResultMayBeReadTwiceAndReturned) {
 TEST(ConvertRunTest, TheApiHasTheOperationsThatHaveKernelsAndViews) {
   const auto* operations = v1::Step::descriptor()->FindOneofByName("operation");
   ASSERT_NE(operations, nullptr);
-  // Views, of which a transpose has kernels too, concat, three that are maps, and set_slice. take_along_axis
-  // is a take, and argsort and topk are sorts.
-  constexpr int kOthers = 4 + 1 + 3 + 1 + 1 + 2;
+  // Views, of which a transpose has kernels too, concat, three that are maps, and set_slice, roll, tile,
+  // repeat and pad, which are copies. take_along_axis is a take, and argsort and topk are sorts.
+  constexpr int kOthers = 4 + 1 + 3 + 5 + 1 + 2;
   EXPECT_EQ(operations->field_count(), static_cast<int>(kAllOps.size()) + kOthers);
 }
 
