@@ -10,6 +10,10 @@ namespace warpline {
 cudaError_t LaunchMapInterpreter(const MapProblem& problem, const MapPlan& plan, const Operands& operands,
                                  const CudaContext& context, cudaStream_t stream);
 
+// Only copies, whose runs are contiguous in both arrays.
+bool MapCopySupports(const MapProblem& problem, const DeviceTraits& traits);
+CudaLaunch<MapProblem> LaunchMapCopy;
+
 }  // namespace warpline
 
 #endif  // WARPLINE_KERNELS_MAP_KERNELS_H_

@@ -61,6 +61,13 @@ constexpr CudaVariant<MapProblem> kVariants[] = {
      .workspace_bytes = [](const MapProblem&, const DeviceTraits&) -> std::size_t { return 0; },
      .launch = LaunchPacks,
      .step = 2},
+    {.name = "copy",
+     .summary = "a copy between arrays of contiguous runs, up to 16 bytes a load or store",
+     .reproducible = true,
+     .supports_dtype = [](DType dtype) { return IsMapType(dtype) && dtype != DType::kBool; },
+     .supports = MapCopySupports,
+     .workspace_bytes = [](const MapProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+     .launch = LaunchMapCopy},
     {.name = "interpreter",
      .summary = "node by node over values in shared memory, 8 elements of f32 a thread",
      .reproducible = true,
@@ -78,13 +85,16 @@ std::span<const CudaVariant<MapProblem>> CudaMapVariants() { return kVariants; }
 
 CudaChoice<MapProblem> Choose(const MapProblem& problem, std::string_view variant, const DeviceTraits& traits,
                               const Operands& operands) {
-  const auto& packs = kVariants[0];
-  const auto& interpreter = kVariants[1];
+  const auto& [packs, copy, interpreter] = kVariants;
   if (variant.empty() || variant == packs.name) {
     if (std::optional<PackPlan> plan = PacksFor(problem, operands); plan.has_value()) {
       return {.row = &packs, .configuration = 0, .plan = {*std::move(plan)}};
     }
     if (variant == packs.name) return {};
+  }
+  if (variant.empty() || variant == copy.name) {
+    if (MapCopySupports(problem, traits)) return {.row = &copy, .configuration = 0, .plan = {}};
+    if (variant == copy.name) return {};
   }
   CudaChoice<MapProblem> choice = ChooseInOrder(CudaMapVariants(), problem, interpreter.name, traits);
   if (!variant.empty() && variant != interpreter.name) return {};

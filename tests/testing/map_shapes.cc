@@ -59,10 +59,11 @@ class MapBuilder {
     types_.push_back(dtype);
     return Last();
   }
-  // Every `step`-th element of each row of a larger result, reversed along the axes of `backward`.
-  void Spread(std::int64_t step, std::uint32_t backward) {
+  // Every `step`-th element of each row of a larger result, with `more` elements at the end of its rows,
+  // reversed along the axes of `backward`.
+  void Spread(std::int64_t step, std::uint32_t backward, std::int64_t more = 3) {
     Shape whole = map_.shape;
-    whole[whole.rank - 1] = whole[whole.rank - 1] * step + 3;
+    whole[whole.rank - 1] = whole[whole.rank - 1] * step + more;
     map_.out_strides = RowMajorStrides(whole);
     (*map_.out_strides)[whole.rank - 1] = step;
     Reverse(*map_.out_strides, backward);
@@ -169,6 +170,21 @@ void AppendViews(DType dtype, std::vector<MapProblem>& all) {
       choice.Node(MapOp::kWhere, choice.Node(MapOp::kNotEqual, x, y), x, y);
       if (backward % 2 == 1) choice.Spread(1 + backward % 3, backward);
       all.push_back(choice.Build());
+    }
+  }
+}
+
+// Copies of runs, to runs: of rows whose beginnings are aligned to all powers of two, and some more than fit
+// into a block.
+void AppendRuns(DType dtype, std::vector<MapProblem>& all) {
+  for (const Shape& shape : {Shape{5, 64}, Shape{3, 7, 96}, Shape{2, 3, 2, 4, 65}, Shape{9, 8200}}) {
+    for (const std::int64_t more : {1, 2, 4, 8, 16}) {
+      for (const std::uint32_t broadcast : {0, 1, 2}) {
+        MapBuilder copy(shape);
+        copy.Cast(dtype, copy.Input(dtype, broadcast, more % 5));
+        copy.Spread(1, broadcast == 2 ? 1 : 0, more);
+        all.push_back(copy.Build());
+      }
     }
   }
 }
@@ -284,6 +300,7 @@ std::vector<MapProblem> AwkwardMaps(DType dtype) {
   AppendCasts(dtype, all);
   AppendLayouts(dtype, all);
   AppendViews(dtype, all);
+  AppendRuns(dtype, all);
   AppendIndices(dtype, all);
   AppendLarge(dtype, all);
   AppendRandom(dtype, all);
