@@ -212,7 +212,8 @@ double FlopsOf(const Problem& problem) {
   return std::visit(
       Overloaded{[](const TransposeProblem&) { return 0.0; },
                  [](const GemmProblem& p) {
-                   return 2.0 * static_cast<double>(p.batch.Count()) * static_cast<double>(p.m) *
+                   const double each = IsComplex(p.dtype) ? 8 : 2;  // of a multiplication and an addition
+                   return each * static_cast<double>(p.batch.Count()) * static_cast<double>(p.m) *
                           static_cast<double>(p.n) * static_cast<double>(p.k);
                  },
                  [](const ReduceProblem& p) { return static_cast<double>(p.shape.Count()); },

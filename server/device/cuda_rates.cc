@@ -35,10 +35,16 @@ DeviceRates CudaRates(const Roofline& roofline, const DeviceTraits& traits) {
   set(DType::kBF16, kHalfFlopsPerSecond);
   set(DType::kF32, kF32FlopsPerSecond);
   set(DType::kF64, kF64FlopsPerSecond);
-  // The roofline measures no products of i8. cuBLASLt computes them faster than those of f32, and our own
-  // rungs about as fast.
-  rates.flops_per_second[static_cast<std::size_t>(DType::kI8)] =
-      rates.flops_per_second[static_cast<std::size_t>(DType::kF32)];
+  // The roofline measures no products of integers and complex numbers. cuBLASLt computes those of i8 faster
+  // than those of f32, and our own rungs about as fast. Integers are multiplied at half the rate of f32, and
+  // those of 64 bits by four multiplications of 32.
+  for (DType dtype : kAllDTypes) {
+    const auto of = [&](DType other) { return rates.flops_per_second[static_cast<std::size_t>(other)]; };
+    double& rate_of_dtype = rates.flops_per_second[static_cast<std::size_t>(dtype)];
+    if (IsComplex(dtype)) rate_of_dtype = of(PartOf(dtype));
+    if (IsInteger(dtype)) rate_of_dtype = of(DType::kF32) / (SizeOf(dtype) == 8 ? 8 : 2);
+    if (dtype == DType::kI8) rate_of_dtype = of(DType::kF32);
+  }
   rates.tf32_flops_per_second = rate(roofline.tf32_flops_per_second, kF32FlopsPerSecond);
   rates.serial_seconds = kSerialSeconds;
   rates.launch_seconds = kLaunchSeconds;
