@@ -344,6 +344,7 @@ void KernelService::SubmitCopies(UnaryCall& call, const Codec& codec, const Plan
     computed.push_back(std::move(binding->memory));
   }
   after.seconds = result.seconds;
+  ObserveStages(codec.kind, result.seconds);
   if (counted->reports) after.variants = VariantsByPart(counted->program, result.variants);
   result = Result();  // its memory, and its ticket
   const auto made = [&]() -> absl::StatusOr<PlanPtr> {
@@ -481,7 +482,6 @@ void KernelService::AwaitUploads(UnaryCall& call, const Codec& codec, const Plan
 
 void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after,
                              Result result) {
-  metrics_.phase(codec.kind, Phase::kQueue).Observe(result.seconds.queue);
   if (result.status.ok()) {  // is anybody still waiting for it?
     if (MonotonicClock::now() >= call.deadline()) {
       result.status = absl::DeadlineExceededError("the deadline passed while the request was running");
@@ -490,13 +490,19 @@ void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& pl
     }
   }
   if (result.status.ok()) {
-    metrics_.phase(codec.kind, Phase::kCopyIn).Observe(result.seconds.copy_in);
-    metrics_.phase(codec.kind, Phase::kDevice).Observe(result.seconds.device);
+    ObserveStages(codec.kind, result.seconds);
     Respond(call, codec, plan, after, result);
   } else {
+    metrics_.phase(codec.kind, Phase::kQueue).Observe(result.seconds.queue);
     result.bindings.clear();  // before the answer, so that a withdrawal is confirmed at once
     RespondError(call, codec, &plan, result.status);
   }
+}
+
+void KernelService::ObserveStages(RequestKind kind, const PhaseSeconds& seconds) {
+  metrics_.phase(kind, Phase::kQueue).Observe(seconds.queue);
+  metrics_.phase(kind, Phase::kCopyIn).Observe(seconds.copy_in);
+  metrics_.phase(kind, Phase::kDevice).Observe(seconds.device);
 }
 
 void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after,

@@ -117,6 +117,8 @@ class KernelService {
                                 Result& result) const;
   // Drops the tensors that the request is the last to use.
   void FreeTensors(OwnerId owner, const std::vector<std::string>& ids) const;
+  // Counts the stages of a job that has computed.
+  void ObserveStages(RequestKind kind, const PhaseSeconds& seconds);
   void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after, Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
   void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after, Result& result);
