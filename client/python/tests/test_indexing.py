@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from comparison import same
 
 import warpline
 from warpline import indexing
@@ -13,21 +14,9 @@ IDS = repr
 
 
 @pytest.fixture(scope="module")
-def client(daemon):
-    with warpline.connect(daemon.address) as connected:
-        yield connected
-
-
-@pytest.fixture(scope="module")
 def t(client):
     with client.put(A) as tensor:
         yield tensor
-
-
-def same(got, want):
-    got = np.asarray(got)
-    assert got.dtype == want.dtype and got.shape == want.shape
-    np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("key", [

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from comparison import same
 
 import warpline
 
@@ -19,18 +20,6 @@ def array(dtype, *shape):
         np.dtype(dtype).kind == "i") else x.astype(dtype)
 
 
-@pytest.fixture(scope="module")
-def client(daemon):
-    with warpline.connect(daemon.address) as connected:
-        yield connected
-
-
-def same(got, want):
-    got = np.asarray(got)
-    assert got.dtype == want.dtype and got.shape == want.shape
-    np.testing.assert_array_equal(got, want)
-
-
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("axis", [0, 1, -1, None])
 def test_sorts(client, dtype, axis):
@@ -39,6 +28,18 @@ def test_sorts(client, dtype, axis):
         same(np.sort(t, axis), np.sort(x, axis))
         same(np.argsort(t, axis, stable=True) if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else np.argsort(t, axis),
              np.argsort(x, axis, kind="stable"))
+
+
+def test_topk_of_a_shape_that_is_not_known(client):
+    x = RANDOM.normal(size=(5, 40)).astype("f4")
+    queries = warpline.placeholder("queries", "f4")
+    with client.put(RANDOM.normal(size=(8, 40)).astype("f4")) as t:
+        values, places = client.run(*warpline.topk(queries @ t.T, 3), queries=x)
+        want = x @ np.asarray(t).T
+        np.testing.assert_allclose(values, np.sort(want)[:, :-4:-1], rtol=1e-5, atol=1e-5)
+        same(places, np.argsort(-want, kind="stable")[:, :3])
+        with pytest.raises(TypeError, match="shape"):
+            warpline.topk(queries, 3, axis=0)
 
 
 def test_partitions_are_sorts(client):

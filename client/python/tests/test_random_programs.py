@@ -10,12 +10,6 @@ import warpline
 SHAPE = (6, 5)
 
 
-@pytest.fixture(scope="module")
-def client(daemon):
-    with warpline.connect(daemon.address) as connected:
-        yield connected
-
-
 def put_along(x, indices, values, axis):
     """What warpline.put_along_axis does, for arrays."""
     if not isinstance(x, np.ndarray):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from comparison import same
 
 import warpline
 from daemon import Daemon
@@ -11,21 +12,9 @@ A = RANDOM.integers(-3, 4, size=(7, 5, 4)).astype("f4")
 
 
 @pytest.fixture(scope="module")
-def client(daemon):
-    with warpline.connect(daemon.address) as connected:
-        yield connected
-
-
-@pytest.fixture(scope="module")
 def t(client):
     with client.put(A) as tensor:
         yield tensor
-
-
-def same(got, want):
-    got = np.asarray(got)
-    assert got.dtype == want.dtype and got.shape == want.shape
-    np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("mask", [A > 0, A > 9, A > -9, A[:, :, 0] > 0, A[:, 0, 0] > 0], ids=["some", "none", "all", "rows", "planes"])

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from comparison import same
 
 import warpline
 
@@ -12,21 +13,9 @@ TYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
 
 
 @pytest.fixture(scope="module")
-def client(daemon):
-    with warpline.connect(daemon.address) as connected:
-        yield connected
-
-
-@pytest.fixture(scope="module")
 def t(client):
     with client.put(A) as tensor:
         yield tensor
-
-
-def same(got, want):
-    got = np.asarray(got)
-    assert got.dtype == want.dtype and got.shape == want.shape
-    np.testing.assert_array_equal(got, want)
 
 
 KEYS = [0, -1, slice(None), slice(1, 4), slice(None, None, -1), slice(4, None, -2), slice(-2, None), slice(3, 3), None,

@@ -142,9 +142,11 @@ def topk(x: Any, k: int, axis: int = -1, *, largest: bool = True) -> "tuple[Expr
     """The k largest elements along an axis, or the smallest, in order, and their places as int64. Of equal elements those
     with the lowest places are taken. NaN counts as the largest value."""
     given: Expression = program_of("topk", x)._expression(x)
-    rank = len(shape_of("topk", given))
-    along = views.axes_of([axis], rank)[0]
-    rows = given if along == rank - 1 else views.moveaxis(given, along, -1)
+    along, rows = -1, given
+    if axis != -1:  # which every shape has, even one that is not known yet
+        rank = len(shape_of("topk", given))
+        along = views.axes_of([axis], rank)[0]
+        rows = given if along == rank - 1 else views.moveaxis(given, along, -1)
     fields = fields_of(k=operator.index(k), smallest=not arguments.flag_of("largest", largest))
     values: Expression = rows.program._step("topk", [rows], fields, "", "", rows.dtype)
     places = _further(values)
