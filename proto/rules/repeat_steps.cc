@@ -46,7 +46,7 @@ absl::StatusOr<Operand> CopyAs(const Operand& view, const Shape& shape, EmitStep
   return copy;
 }
 
-// What the size of an axis grows to. Errors name `field`.
+// The size that an axis grows to. Errors name `field`.
 absl::StatusOr<std::int64_t> Times(const std::string& field, std::int64_t size, std::int64_t count) {
   if (count < 0) return FieldError(field, absl::StrCat(count, "; it must be at least 0"));
   std::int64_t product = 0;

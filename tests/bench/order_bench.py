@@ -37,7 +37,7 @@ def measure(client, name, outputs, rounds, keep=True):
 
 
 def run(client, rounds):
-    with client.put(floats(16384, 4096)) as a:
+    with client.put(floats(16384, 4096)) as a, client.put(floats(16384, 4096)) as b:
         flat = a.reshape(-1)
         measure(client, "cumsum of rows", [np.cumsum(a, 1)], rounds)
         measure(client, "cumsum of columns", [np.cumsum(a, 0)], rounds)
@@ -47,7 +47,8 @@ def run(client, rounds):
         measure(client, "sort of 64 Mi", [np.sort(flat)], rounds)
         measure(client, "sort of 64 Mi, places", warpline.sort_with_indices(flat), rounds)
         measure(client, "a[:, 1::2]", [np.reshape(a[:, 1::2], (16384, 2048))], rounds)
-        measure(client, "concatenate, axis 0", [np.concatenate([a, a])], rounds)
+        measure(client, "concatenate, axis 0", [np.concatenate([a, b])], rounds)
+        measure(client, "concatenate, axis 1", [np.concatenate([a, b], 1)], rounds)
         measure(client, "mask of half of 64 Mi", [flat[flat > 0]], rounds)
     with client.put(floats(8192, 50257)) as scores:
         measure(client, "top 50 of 8192 x 50257", warpline.topk(scores, 50), rounds, keep=False)

@@ -43,9 +43,9 @@ class Checkout:
         (self.folder / "build/release").mkdir(parents=True)
         (self.folder / "build/release/bin").symlink_to(bin_folder)
         (self.folder / "build/release/lib").symlink_to(pathlib.Path(bin_folder).resolve().parent / "lib")
-        for name in ("proto", "client/python", "deploy"):
+        for name in ("proto", "client/python", "client/examples", "deploy"):
             shutil.copytree(ROOT / name, self.folder / name,
-                            ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+                            ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__", "node_modules"))
         for config in (self.folder / "deploy/haproxy").iterdir():
             config.write_text(self.with_own_addresses(config.read_text()))
         # The last one is what the Python package builds its module of.

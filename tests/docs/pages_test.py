@@ -23,7 +23,8 @@ BIN = pathlib.Path(sys.argv.pop(1)).resolve()
 CHECKOUT, PACKAGE, SERVER_TOO = range(3)
 PAGES = {"README.md": CHECKOUT, "docs/getting-started.md": PACKAGE, "docs/identity.md": CHECKOUT,
          "docs/configuration.md": CHECKOUT, "docs/restarts.md": PACKAGE, "docs/tls.md": PACKAGE,
-         "docs/arrays.md": SERVER_TOO, "docs/bytes.md": SERVER_TOO, "docs/tutorial.md": SERVER_TOO, "docs/clients.md": SERVER_TOO}
+         "docs/arrays.md": SERVER_TOO, "docs/bytes.md": SERVER_TOO, "docs/tutorial.md": SERVER_TOO, "docs/clients.md": SERVER_TOO,
+         "docs/vector-search.md": SERVER_TOO}
 # Blocks of Python here are run by the package's own tests, which look at the results too.
 PYTHON_PAGE = "client/python/README.md"
 # Paths that begin with a folder of the checkout.
@@ -81,6 +82,9 @@ class CommandsTest(PageTest):
 
     def test_of_the_tutorial(self):
         self.assertEqual(self.run_page("docs/tutorial.md"), (4, 4))
+
+    def test_of_vector_search(self):
+        self.assertEqual(self.run_page("docs/vector-search.md"), (5, 1))
 
     def test_of_clients(self):
         self.assertEqual(self.run_page("docs/clients.md"), (1, 1))

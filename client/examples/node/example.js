@@ -1,74 +1,14 @@
-// warpline from Node: a transpose, a product, a program, and a request that is refused. Nothing is generated:
-// the .proto file is read when this starts. Every result is checked; the exit code is 1 when one is wrong.
+// warpline from Node: a transpose, a product, a program, and a request that is refused. Every result is checked; the exit code is 1 when one is wrong.
 //
 //   npm ci && node example.js 127.0.0.1:50051
 //   WARPLINE_TLS_CA=ca.crt node example.js gpu-node:50051
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import grpc from "@grpc/grpc-js";
-import protoLoader from "@grpc/proto-loader";
+import * as warpline from "./warpline.js";
 
-const definition = protoLoader.loadSync(
-  ["warpline/v1/warpline.proto", "google/rpc/status.proto", "google/rpc/error_details.proto"],
-  {
-    includeDirs: [fileURLToPath(new URL("../../../proto", import.meta.url))],
-    keepCase: true, // the names of the .proto file, which are those in errors too
-    longs: Number, // sizes: exact up to 2^53
-    enums: String,
-    defaults: true,
-  },
-);
-const { KernelService } = grpc.loadPackageDefinition(definition).warpline.v1;
-
-const address = process.argv[2] ?? "127.0.0.1:50051";
-/** TLS if $WARPLINE_TLS_CA names a file, with a certificate of our own if the other two variables do. */
-function credentials() {
-  const [ca, cert, key] = ["CA", "CERT", "KEY"].map((name) => {
-    const path = process.env[`WARPLINE_TLS_${name}`];
-    return path ? readFileSync(path) : null;
-  });
-  return ca ? grpc.credentials.createSsl(ca, key, cert) : grpc.credentials.createInsecure();
-}
-
-const client = new KernelService(address, credentials(), {
-  // Of responses; 4 MiB unless set. Those to the server are limited by the server alone.
-  "grpc.max_receive_message_length": -1,
-});
-
-/** Calls a method; fails with grpc-js's error, which has code, details (the text) and metadata. */
-function call(method, request) {
-  const metadata = new grpc.Metadata();
-  metadata.set("x-request-id", randomUUID()); // comes back in the response or the error; the server logs it
-  const deadline = Date.now() + 30_000;
-  return new Promise((resolve, reject) =>
-    client[method](request, metadata, { deadline }, (error, response) =>
-      error ? reject(error) : resolve(response),
-    ),
-  );
-}
-
-/** The fields that the server complains about: google.rpc.BadRequest in the details of an error. */
-function fieldViolations(error) {
-  const [bytes] = error.metadata?.get("grpc-status-details-bin") ?? [];
-  if (!bytes) return [];
-  return definition["google.rpc.Status"]
-    .deserialize(bytes)
-    .details.filter(({ type_url }) => type_url === "type.googleapis.com/google.rpc.BadRequest")
-    .flatMap(({ value }) => definition["google.rpc.BadRequest"].deserialize(value).field_violations);
-}
-
-/** A dense tensor over the memory of a typed array, not a copy: little-endian wherever Node runs but on s390x. */
-function tensor(data_type, shape, values) {
-  return { data_type, shape, inline: Buffer.from(values.buffer, values.byteOffset, values.byteLength) };
-}
-
-/** The elements of a tensor: a view of the message where the bytes lie aligned in it, else a copy. */
-function elements(ArrayType, { inline }) {
-  const bytes = inline.byteOffset % ArrayType.BYTES_PER_ELEMENT === 0 ? inline : Uint8Array.from(inline);
-  return new ArrayType(bytes.buffer, bytes.byteOffset, bytes.byteLength / ArrayType.BYTES_PER_ELEMENT);
-}
+const { describe, elements, fieldViolations, tensor } = warpline;
+const client = warpline.connect(process.argv[2] ?? "127.0.0.1:50051");
+const call = (method, request) => warpline.call(client, method, request);
 
 /** Small integers: their products and sums are exact in f32, so results can be compared bit for bit. */
 const integers = (count, seed) => Float32Array.from({ length: count }, (_, i) => ((i * 31 + seed) % 17) - 8);
@@ -136,13 +76,6 @@ async function refused() {
   assert.equal(error.code, grpc.status.INVALID_ARGUMENT);
   assert.deepEqual(fieldViolations(error).map(({ field }) => field), ["perm"]);
   return error;
-}
-
-/** Code, text and fields of an error in one line. */
-function describe(error) {
-  if (error.code === undefined || !(error.code in grpc.status)) return error.stack;
-  const fields = fieldViolations(error).map(({ field }) => `, field ${field}`);
-  return `${grpc.status[error.code]}${fields.join("")}: ${error.details}`;
 }
 
 try {
