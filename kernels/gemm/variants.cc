@@ -41,9 +41,12 @@ bool IsTiny(const GemmProblem& problem, const DeviceTraits& traits) {
   return IsHalf(problem.dtype) && problem.k <= kMaxK && tiles <= traits.multiprocessors;
 }
 
-// True for f32 problems that fill the tiles. f64, with one CTA per multiprocessor, has not been measured.
+bool HasWideElements(DType dtype) {
+  return IsSingleOrDouble(dtype) || (IsInteger(dtype) && SizeOf(dtype) >= 4);
+}
+// True for problems that fill the tiles. f64, with one CTA per multiprocessor, has not been measured.
 bool SuitsWideLoads(const GemmProblem& problem, const DeviceTraits& traits) {
-  return problem.dtype == DType::kF32 && FillsTiles<128, 128>(problem, traits);
+  return problem.dtype != DType::kF64 && FillsTiles<128, 128>(problem, traits);
 }
 
 // Cost of a rung whose CTAs compute tiles of kTileM x kTileN, kCtas of them at a time on a multiprocessor. On
@@ -184,7 +187,7 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
     {.name = "wide_loads",
      .summary = "register_tiled with 16-byte loads, tiles twice as deep, and two CTAs a multiprocessor",
      .reproducible = true,
-     .supports_dtype = IsSingleOrDouble,
+     .supports_dtype = HasWideElements,
      .supports = SupportsVectors,
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmWideLoads,
@@ -194,7 +197,7 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
     {.name = "double_buffered",
      .summary = "wide_loads with two buffers: the next tile is loaded while one is multiplied",
      .reproducible = true,
-     .supports_dtype = IsSingleOrDouble,
+     .supports_dtype = HasWideElements,
      .supports = SupportsVectors,
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmDoubleBuffered,

@@ -87,7 +87,18 @@ cudaError_t LaunchGemmVectorTile(const GemmProblem& problem, const Operands& ope
       GemmVectorTile<Types, kBuffers><<<grid, kGemmThreads, 0, stream>>>(args, first);
     });
   };
-  return problem.dtype == DType::kF64 ? launch(double{}) : launch(float{});
+  switch (problem.dtype) {
+    case DType::kF64:
+      return launch(double{});
+    case DType::kI32:
+    case DType::kU32:
+      return launch(std::uint32_t{});
+    case DType::kI64:
+    case DType::kU64:
+      return launch(std::uint64_t{});
+    default:
+      return launch(float{});
+  }
 }
 
 }  // namespace warpline

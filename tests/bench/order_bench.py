@@ -2,7 +2,8 @@
 
 Usage: order_bench.py WARPLINED [ROUNDS]
 Starts a daemon on a GPU with a unix socket of its own. Needs the Python package, and a GPU with 60 GB. Medians, in
-microseconds. A result of more than a few rows stays on the server, and is dropped between the rounds.
+microseconds. A result of more than a few rows stays on the server, and is dropped between the rounds. The first two lines are what a
+request takes of which the device has nothing to do.
 """
 
 import statistics
@@ -37,6 +38,9 @@ def measure(client, name, outputs, rounds, keep=True):
 
 
 def run(client, rounds):
+    with client.put(floats(16)) as small:
+        measure(client, "16 elements, the way alone", [small + 1], rounds, keep=False)
+        measure(client, "the same, result kept", [small + 1], rounds)
     with client.put(floats(16384, 4096)) as a, client.put(floats(16384, 4096)) as b:
         flat = a.reshape(-1)
         measure(client, "cumsum of rows", [np.cumsum(a, 1)], rounds)
