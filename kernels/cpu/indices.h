@@ -27,9 +27,17 @@ void VisitBits(DType dtype, F&& f) {
   VisitKeyType(dtype, f);
 }
 
-// Returns the place along the axis that an index in range means.
+// Reads an index once. It may lie in memory that the client shares, and changes while it is read.
+template <typename Index>
+std::int64_t LoadIndex(const Index* at) {
+  return *static_cast<const volatile Index*>(at);
+}
+
+// Returns the place along the axis that an index means, or -1 if it is out of range. So it is for an index
+// that the client has changed since CheckIndices.
 inline std::int64_t PlaceOf(std::int64_t index, std::int64_t axis_size) {
-  return index < 0 ? index + axis_size : index;
+  const std::int64_t place = index < 0 ? index + axis_size : index;
+  return place >= 0 && place < axis_size ? place : -1;
 }
 
 // Returns whether all indices are in [-axis_size, axis_size). The first one that is not is reported.
@@ -37,8 +45,8 @@ template <typename Index>
 bool CheckIndices(const Index* indices, std::int64_t count, std::int64_t axis_size,
                   const BadIndexReport& report) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t index = indices[i];
-    if (index >= -axis_size && index < axis_size) continue;
+    const std::int64_t index = LoadIndex(indices + i);
+    if (PlaceOf(index, axis_size) >= 0) continue;
     if (report.found != nullptr) {
       report.found->step = report.step;
       report.found->place = i;

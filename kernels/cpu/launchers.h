@@ -12,7 +12,7 @@ namespace warpline::cpu {
 void TransposeEigen(const TransposeProblem& problem, const Operands& operands);
 void TransposeReference(const TransposeProblem& problem, const Operands& operands);
 
-// f32 and f64, sizes within BLAS's 32-bit integers.
+// f32, f64, c64 and c128; sizes within BLAS's 32-bit integers.
 bool GemmOpenblasSupports(const GemmProblem& problem, const DeviceTraits& traits);
 void GemmOpenblas(const GemmProblem& problem, const Operands& operands);
 

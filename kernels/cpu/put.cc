@@ -29,7 +29,8 @@ void PutAs(const PutProblem& problem, const Operands& operands) {
       value_offset += at[axis] * problem.value_strides[axis];
       if (axis != problem.axis) y_offset += at[axis] * strides[axis];
     }
-    y[y_offset + PlaceOf(indices[index_offset], size) * strides[problem.axis]] = values[value_offset];
+    const std::int64_t place = PlaceOf(LoadIndex(indices + index_offset), size);
+    if (place >= 0) y[y_offset + place * strides[problem.axis]] = values[value_offset];
     for (int axis = problem.shape.rank - 1; axis >= 0; --axis) {
       if (++at[axis] < problem.index_shape[axis]) break;
       at[axis] = 0;

@@ -37,8 +37,10 @@ void Search(const SearchProblem& problem, const Operands& operands) {
     VisitIndexType(problem.sorter_dtype, [&]<typename Index>(std::type_identity<Index>) {
       const auto* sorter = static_cast<const Index*>(operands.in[2]);
       if (!CheckIndices(sorter, problem.count, problem.count, operands.bad_index)) return;
-      SearchBy<U>(problem, operands,
-                  [&](std::int64_t i) { return KeyOf(x[PlaceOf(sorter[i], problem.count)], rule); });
+      SearchBy<U>(problem, operands, [&](std::int64_t i) {
+        const std::int64_t place = PlaceOf(LoadIndex(sorter + i), problem.count);
+        return KeyOf(x[std::max(place, std::int64_t{0})], rule);
+      });
     });
   });
 }

@@ -21,17 +21,21 @@ void TakeAs(const TakeProblem& problem, const Operands& operands) {
     axes.Append({problem.shape[i], problem.x_strides[i], problem.index_strides[i]});
   }
   const Axis inner = axes.RemoveLast();
-  const auto place_at = [&](std::int64_t at) {
-    return problem.axis_stride * PlaceOf(indices[at], problem.axis_size);
-  };
+  const auto place_at = [&](std::int64_t at) { return PlaceOf(LoadIndex(indices + at), problem.axis_size); };
   axes.ForEach([&](std::int64_t x_offset, std::int64_t index_offset) {
     if (inner.y_stride != 0) {
       for (std::int64_t i = 0; i < inner.size; ++i) {
-        *y++ = x[x_offset + i * inner.x_stride + place_at(index_offset + i * inner.y_stride)];
+        const std::int64_t place = place_at(index_offset + i * inner.y_stride);
+        *y++ = place < 0 ? Bits{} : x[x_offset + i * inner.x_stride + place * problem.axis_stride];
       }
       return;
     }
-    const Bits* const run = x + x_offset + place_at(index_offset);
+    const std::int64_t place = place_at(index_offset);
+    if (place < 0) {
+      y = std::fill_n(y, inner.size, Bits{});
+      return;
+    }
+    const Bits* const run = x + x_offset + place * problem.axis_stride;
     if (inner.x_stride == 1) {
       y = std::copy_n(run, inner.size, y);
       return;
