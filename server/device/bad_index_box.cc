@@ -57,9 +57,13 @@ absl::Status BadIndexBox::ErrorOf(const Program& program) {
                              "reading the report of indices"));
   }
   if (seen.step == BadIndex::kNone) return absl::OkStatus();
+  Discard();
+  return BadIndexError(program, seen);
+}
+
+void BadIndexBox::Discard() {
   is_clean_ = false;
   if (seen_.has_value()) std::memcpy(seen_->bytes().data(), &kNone, sizeof(kNone));
-  return BadIndexError(program, seen);
 }
 
 }  // namespace warpline

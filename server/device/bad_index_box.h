@@ -27,6 +27,8 @@ class BadIndexBox {
   absl::Status Prepare(cudaStream_t stream);
   // The error of a program that has ended; OK if its indices were in range, or if it has none.
   absl::Status ErrorOf(const Program& program);
+  // Forgets what a program reported whose ErrorOf nobody asks for. The program must have ended.
+  void Discard();
 
  private:
   BadIndexBox(gpu::DeviceBytes found, std::optional<gpu::PinnedMemory> seen)

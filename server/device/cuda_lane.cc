@@ -316,13 +316,19 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   }
   if (!status.ok()) {
     Drain(run.path, StreamFor(staged, run.path));
+    // Steps before the one that failed may have met a bad index.
+    bad_index_->Discard();
     device_.running.fetch_sub(1);
     return status;
   }
   device_.completion->Watch(done_event_.get(), [this, entry, program = staged.program, run = std::move(run),
                                                 done = std::move(done)](absl::Status status) mutable {
     if (run.timed && status.ok()) RecordTimes(*entry, run);
-    if (status.ok()) status = bad_index_->ErrorOf(*program);
+    if (status.ok()) {
+      status = bad_index_->ErrorOf(*program);
+    } else {
+      bad_index_->Discard();
+    }
     run.block = Buffer();  // the next job may count on it once this one is done
     LaunchReport report{std::move(status), entry->variants, run.prepared || !WasAlone(run)};
     device_.running.fetch_sub(1);

@@ -1,6 +1,7 @@
 #include "server/plan/bad_index_error.h"
 
 #include <cstdint>
+#include <iterator>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,10 @@ Indexed IndexedBy(const Problem& problem) {
 
 absl::Status BadIndexError(const Program& program, const BadIndex& found) {
   if (found.step == BadIndex::kNone) return absl::OkStatus();
+  if (found.step < 0 || found.step >= std::ssize(program.steps)) {
+    return absl::InternalError(
+        absl::StrCat("a bad index was reported for step ", found.step, " of ", program.steps.size()));
+  }
   const Step& step = program.steps[static_cast<std::size_t>(found.step)];
   const Indexed indexed = IndexedBy(step.problem);
   return FieldError(absl::StrCat("program.steps[", step.part_of, "].inputs[", indexed.input, "]"),
