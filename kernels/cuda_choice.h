@@ -44,8 +44,9 @@ struct CudaChoice {
 
 // Chooses what runs a valid problem. `variant` is the name of a row, of a configuration or of a group; empty:
 // any may be chosen. Of the operands only the remainders by 16 of their addresses count, and whether C lies
-// where D does. The choice of the server is reproducible and never empty. For a name the row is null if it
-// cannot run the problem at these addresses.
+// where D does. The choice of the server is reproducible. It is empty only for problems that CheckVariant has
+// refused, as larger than any kernel takes. For a name the row is null if it cannot run the problem at these
+// addresses.
 CudaChoice<TransposeProblem> Choose(const TransposeProblem& problem, std::string_view variant,
                                     const DeviceTraits& traits, const Operands& operands);
 CudaChoice<GemmProblem> Choose(const GemmProblem& problem, std::string_view variant,

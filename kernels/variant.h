@@ -68,7 +68,8 @@ struct BadIndexReport {
 struct Operands {
   const void* in[kMaxMapInputs] = {};
   void* out = nullptr;
-  void* further[kMaxMapOutputs - 1] = {};  // MapProblem::further, and the indices of a sort with values
+  void* further[kMaxMapOutputs - 1] =
+      {};  // MapProblem::further, the indices of a sort with values, or the count of a compress
   const StepScalars* scalars = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;

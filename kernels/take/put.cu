@@ -234,7 +234,6 @@ cudaError_t LaunchPut(const PutProblem& problem, const Operands& operands, const
     const cudaError_t error = cudaMemsetAsync(operands.workspace, 0, PutWorkspaceBytes(problem), stream);
     if (error != cudaSuccess) return error;
   }
-  // Indices along an axis of size 0 are all bad, and are reported although y is empty.
   if (places > 0) {
     const cudaError_t error = targets.IsNarrow() && indices.IsNarrow()
                                   ? LaunchMark<false>(problem, targets, indices, operands, stream)

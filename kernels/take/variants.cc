@@ -1,4 +1,6 @@
 // The variant tables of steps that move elements by indices: one kernel each.
+#include <algorithm>
+
 #include "kernels/cuda_choice.h"
 #include "kernels/take/kernels.h"
 
@@ -29,8 +31,13 @@ constexpr CudaVariant<PutProblem> kPut[] = {
      .workspace_bytes = [](const PutProblem& problem,
                            const DeviceTraits&) { return PutWorkspaceBytes(problem); },
      .launch = LaunchPut,
-     .cost = [](const PutProblem&,
-                const DeviceTraits&) { return VariantCost{.transfer = 4, .launches = 3}; }},
+     // Each place is read twice and takes an atomic operation, whatever is broadcast.
+     .cost =
+         [](const PutProblem& problem, const DeviceTraits&) {
+           constexpr double kBytesPerPlace = 64;
+           const double places = static_cast<double>(problem.index_shape.Count()) * kBytesPerPlace;
+           return VariantCost{.transfer = 4 + places / std::max(BytesOf(problem), 1.0), .launches = 3};
+         }},
 };
 
 constexpr CudaVariant<CompressProblem> kCompress[] = {

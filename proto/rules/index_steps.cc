@@ -195,6 +195,7 @@ absl::StatusOr<Operand> PutAlongAxisSteps(const Operand& x, const Operand& indic
   ASSIGN_OR_RETURN(const Operand dense, Dense(x, emit));
   ASSIGN_OR_RETURN(const Operand places, Dense(indices, emit));
   problem.index_strides = RepeatedStrides(places);
+  RETURN_IF_ERROR(DenseResult(indices.field + ".shape", DType::kI64, problem.index_shape).status());
   RETURN_IF_ERROR(CheckAxisHasElements(x, along, problem.index_shape));
   ConvertedStep converted;
   ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, x.shape));

@@ -65,6 +65,33 @@ absl::StatusOr<Operand> Converted(const Operand& x, DType dtype, EmitStep emit) 
   return converted;
 }
 
+// x, dense. Of bools any byte but 0 is true, so they are made 0 or 1 first, which sorts compare.
+absl::StatusOr<Operand> DenseKeys(const Operand& x, EmitStep emit) {
+  if (x.dtype != DType::kBool) return Dense(x, emit);
+  ASSIGN_OR_RETURN(Operand keys, emit(CastOf(x, DType::kBool), "", -1));
+  keys.field = x.field;
+  return keys;
+}
+
+// The result of an exclusive minimum or maximum in the type that it was computed in, with no element beyond
+// those of `dtype`: where nothing comes before, it is the greatest or least number of the wider type.
+absl::StatusOr<Operand> WithinType(const Operand& x, ScanOp op, DType dtype, EmitStep emit) {
+  const int bits = 8 * static_cast<int>(SizeOf(dtype)) - 1;
+  const std::int64_t greatest = (std::int64_t{1} << bits) - 1;
+  v1::MapStep map;
+  v1::MapNode& limit = *map.add_nodes();
+  limit.set_op(v1::MAP_OP_CONSTANT);
+  limit.set_data_type(ToProto(x.dtype));
+  limit.set_integer(op == ScanOp::kMin ? greatest : dtype == DType::kBool ? 0 : -greatest - 1);
+  v1::MapNode& limited = *map.add_nodes();
+  limited.set_op(op == ScanOp::kMin ? v1::MAP_OP_MINIMUM : v1::MAP_OP_MAXIMUM);
+  limited.add_operands(0);
+  limited.add_operands(1);
+  ASSIGN_OR_RETURN(ConvertedStep converted,
+                   ConvertMap({&x}, map, [](const char*, double) { return Scalar{}; }));
+  return emit(std::move(converted), "", -1);
+}
+
 // How to sort along an axis, and what to return.
 struct SortOptions {
   std::int32_t axis = -1;
@@ -85,7 +112,7 @@ absl::StatusOr<StepResults> SortedBy(const Operand& x, const SortOptions& option
     perm[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(from);
     back[static_cast<std::size_t>(from)] = static_cast<std::int8_t>(i);
   }
-  ASSIGN_OR_RETURN(const Operand rows, Dense(PermuteView(x, perm), emit));
+  ASSIGN_OR_RETURN(const Operand rows, DenseKeys(PermuteView(x, perm), emit));
   SortProblem problem{.dtype = x.dtype,
                       .rows = 1,
                       .count = rows.shape[last],
@@ -153,6 +180,12 @@ absl::StatusOr<Operand> ScanSteps(const Operand& x, const v1::ScanStep& scan, co
   converted.step.problem = problem;
   Read(dense, converted.step);
   ASSIGN_OR_RETURN(Operand result, emit(std::move(converted), variant, -1));
+  const bool has_wider_limits = IsSigned(types.result) || types.result == DType::kBool;
+  if (scan.exclusive() && (op == ScanOp::kMin || op == ScanOp::kMax) && result.dtype != types.result &&
+      has_wider_limits) {
+    result.field = x.field;
+    ASSIGN_OR_RETURN(result, WithinType(result, op, types.result, emit));
+  }
   return Converted(result, types.result, emit);
 }
 
@@ -208,8 +241,8 @@ absl::StatusOr<Operand> SearchsortedSteps(const Operand& x1, const Operand& x2, 
                         .has_sorter = sorter != nullptr};
   ConvertedStep converted;
   ASSIGN_OR_RETURN(converted.output, DenseResult(x2.field + ".shape", DType::kI64, x2.shape));
-  ASSIGN_OR_RETURN(const Operand sorted, Dense(x1, emit));
-  ASSIGN_OR_RETURN(const Operand needles, Dense(x2, emit));
+  ASSIGN_OR_RETURN(const Operand sorted, DenseKeys(x1, emit));
+  ASSIGN_OR_RETURN(const Operand needles, DenseKeys(x2, emit));
   Read(sorted, converted.step);
   Read(needles, converted.step);
   if (sorter != nullptr) {

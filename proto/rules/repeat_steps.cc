@@ -165,12 +165,14 @@ absl::StatusOr<Operand> RepeatSteps(const Operand& x, const v1::RepeatStep& repe
 
 absl::StatusOr<Operand> PadSteps(const Operand& x, const Operand* values, const v1::PadStep& pad,
                                  EmitStep emit) {
-  const int count = pad.before_size();
-  if (pad.after_size() != count) {
-    return FieldError("after", absl::StrCat("has ", pad.after_size(), " numbers, but before has ", count));
+  const int count = std::max(pad.before_size(), pad.after_size());
+  if (pad.before_size() > 0 && pad.after_size() > 0 && pad.before_size() != pad.after_size()) {
+    return FieldError("after",
+                      absl::StrCat("has ", pad.after_size(), " numbers, but before has ", pad.before_size()));
   }
   if (pad.axes_size() > 0 && pad.axes_size() != count) {
-    return FieldError("axes", absl::StrCat("has ", pad.axes_size(), " numbers, but before has ", count));
+    return FieldError("axes",
+                      absl::StrCat("has ", pad.axes_size(), " numbers, but before or after has ", count));
   }
   if (count > x.shape.rank) {
     return FieldError("before",
@@ -186,14 +188,16 @@ absl::StatusOr<Operand> PadSteps(const Operand& x, const Operand* values, const 
     }
     if ((seen >> axis) & 1u) return FieldError("axes", absl::StrCat("axis ", axis, " is named twice"));
     seen |= 1u << axis;
-    for (const auto& [field, width] : {std::pair("before", pad.before(i)), {"after", pad.after(i)}}) {
+    const std::int64_t before = pad.before_size() > 0 ? pad.before(i) : 0;
+    const std::int64_t after = pad.after_size() > 0 ? pad.after(i) : 0;
+    for (const auto& [field, width] : {std::pair("before", before), {"after", after}}) {
       constexpr std::int64_t kMost = std::int64_t{1} << 60;
       if (width < 0 || width > kMost) {
         return FieldError(absl::StrCat(field, "[", i, "]"), absl::StrCat(width, "; it must be in [0, 2^60]"));
       }
       shape[axis] += width;
     }
-    first[axis] = pad.before(i);
+    first[axis] = before;
   }
   ASSIGN_OR_RETURN(const TensorSpec whole, DenseResult("before", x.dtype, shape));
   const Strides strides = RowMajorStrides(shape);

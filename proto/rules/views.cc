@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -219,16 +220,19 @@ std::optional<Operand> ReshapeView(const Operand& x, const Shape& shape) {
 }
 
 absl::StatusOr<Operand> SliceView(const Operand& x, const v1::SliceStep& slice) {
-  const int count = slice.starts_size();
-  const auto check_count = [&](const char* field, int size, bool optional) -> absl::Status {
-    if (size == count || (optional && size == 0)) return absl::OkStatus();
-    return FieldError(field, absl::StrCat("has ", size, " entries, but starts has ", count));
-  };
-  RETURN_IF_ERROR(check_count("ends", slice.ends_size(), false));
-  RETURN_IF_ERROR(check_count("axes", slice.axes_size(), true));
-  RETURN_IF_ERROR(check_count("steps", slice.steps_size(), true));
+  // Lists that are given name as many axes each.
+  int count = 0;
+  const char* counted = "";
+  for (const auto& [field, size] : {std::pair("starts", slice.starts_size()),
+                                    {"ends", slice.ends_size()},
+                                    {"axes", slice.axes_size()},
+                                    {"steps", slice.steps_size()}}) {
+    if (count == 0) count = size, counted = field;
+    if (size == 0 || size == count) continue;
+    return FieldError(field, absl::StrCat("has ", size, " entries, but ", counted, " has ", count));
+  }
   if (slice.axes_size() == 0 && count > x.shape.rank) {
-    return FieldError("starts",
+    return FieldError(counted,
                       absl::StrCat("has ", count, " entries; ", x.field, " has rank ", x.shape.rank));
   }
   Operand view = x;
@@ -242,7 +246,11 @@ absl::StatusOr<Operand> SliceView(const Operand& x, const v1::SliceStep& slice) 
     seen |= 1u << axis;
     const std::int64_t step = slice.steps_size() > 0 ? slice.steps(i) : 1;
     if (step == 0) return FieldError(absl::StrCat("steps[", i, "]"), "0; it must be another number");
-    const Taken taken = TakeFrom(x.shape[axis], slice.starts(i), slice.ends(i), step);
+    constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
+    constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t start = slice.starts_size() > 0 ? slice.starts(i) : step > 0 ? 0 : kLast;
+    const std::int64_t end = slice.ends_size() > 0 ? slice.ends(i) : step > 0 ? kLast : kFirst;
+    const Taken taken = TakeFrom(x.shape[axis], start, end, step);
     view.shape[axis] = taken.count;
     // The stride of one element means nothing.
     view.strides[axis] = taken.count <= 1 ? 0 : x.strides[axis] * taken.step;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kCopyBytes = std::size_t{16} << 20;
 constexpr std::int64_t kSize = 192;
-constexpr std::size_t kMatrixBytes = kSize * kSize * 8;  // of f64, the widest
+constexpr std::size_t kMatrixBytes = kSize * kSize * 16;  // of c128, the widest
 // The overhead of each step, and of each product of a batch. It covers looking up the row of the table,
 // checking arguments and packing operands.
 constexpr double kLaunchSeconds = 1e-7;

@@ -93,7 +93,9 @@ TEST_F(RepeatStepsTest, APadFillsAndCopies) {
   const auto y = Run(PadWithZeros, Matrix(), pad);
   ASSERT_THAT(y, IsOk());
   EXPECT_EQ(y->shape, (Shape{4, 8}));
-  ASSERT_EQ(steps_.size(), 2u);
+  pad.clear_before();  // none
+  EXPECT_EQ(Run(PadWithZeros, Matrix(), pad)->shape, (Shape{4, 7}));
+  ASSERT_EQ(steps_.size(), 4u);
   EXPECT_TRUE(MapOf(0).inputs.empty());
   EXPECT_EQ(MapOf(1).shape, (Shape{4, 5}));
 }
@@ -123,7 +125,10 @@ TEST_F(RepeatStepsTest, BadOptionsAreRefused) {
 
   v1::PadStep pad;
   pad.add_before(1);
-  ExpectRefused(PadWithZeros, Matrix(), pad, "after: has 0 numbers, but before has 1");
+  pad.add_after(0);
+  pad.add_after(0);
+  ExpectRefused(PadWithZeros, Matrix(), pad, "after: has 2 numbers, but before has 1");
+  pad.clear_after();
   pad.add_after(-1);
   ExpectRefused(PadWithZeros, Matrix(), pad, "after[0]: -1; it must be in [0, 2^60]");
   pad.set_after(0, std::int64_t{1} << 60);
