@@ -72,9 +72,11 @@ std::int64_t HostBytesOf(const Plan& plan) { return static_cast<std::int64_t>(pl
 struct KernelService::Submission {
   explicit Submission(Scheduler& scheduler) : scheduler(scheduler) {}
 
+  // A call may have two jobs, one after the other. The second one may be submitted before the thread that has
+  // submitted the first one comes here.
   void SubmittedAs(Scheduler::JobId job) {
     MutexLock lock(&mutex);
-    id = job;
+    id = std::max(id.value_or(0), job);
     if (why.has_value()) scheduler.Cancel(*id, *why);
   }
   void Cancel(const absl::Status& reason) {
