@@ -16,6 +16,7 @@
 #include "client/cli/program_file.h"
 #include "client/cli/session.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/program_rules.h"
 #include "warpline/program.h"
 
 namespace warpline::client {
@@ -56,8 +57,8 @@ operations ("= ..." is the default of a field; each operation also takes variant
   scale(x)       factor: a number, which must be given
   add(x, y)
   reshape(x)     shape: the sizes, which must be given; one of them may be -1
-  slice(x)       starts = [], ends = [] (those below 0 count from the end), axes = [] (the first ones),
-                 steps = [] (1)
+  slice(x)       starts = [], ends = [] ([]: from one end to the other; those below 0 count from the end),
+                 axes = [] (the first ones), steps = [] (1)
   broadcast_to(x)
                  shape: the sizes, which must be given
   diagonal(x)    offset = 0, axis1 = -2, axis2 = -1
@@ -77,13 +78,13 @@ operations ("= ..." is the default of a field; each operation also takes variant
   tile(x)        counts: a number for each of the last axes
   repeat(x)      count: how often each element comes, axis: a number (default: x in one row)
   pad(x)         before = [], after = [] (a number for each of axes = [], which are the first ones),
-                 values: what is added (default: 0)
+                 values: an array of what is added (default: zeros)
   scan(x)        op: sum, prod, min or max, which must be given; axis = 0, exclusive = false,
                  reverse = false, out_dtype: TYPE as of gemm
   sort(x)        axis = 0, descending = false, indices: a name for the places of the sorted elements
   argsort(x)     axis = 0, descending = false
   topk(x)        k: how many of the last axis, which must be given; smallest = false,
-                 indices: a name as of sort
+                 indices: a name as of sort, as in 'v = topk(x, k=3, indices=i)' with -o v=V.npy -o i=I.npy
   searchsorted(x1, x2)
                  right = false, sorter: the places that sort x1
   exp(x), maximum(x, y), where(condition, x, y) and the other elementwise operations above: arrays of
@@ -119,7 +120,10 @@ absl::StatusOr<v1::Program> ReadProgram(const std::string& path) {
 absl::Status ChooseOutputs(v1::Program& program, const Words& words) {
   if (words.empty() || (words.size() == 1 && SplitAssignment(words[0]).name.empty())) return absl::OkStatus();
   Words steps;
-  for (const v1::Step& step : program.steps()) steps.push_back(step.name());
+  for (const v1::Step& step : program.steps()) {
+    steps.push_back(step.name());
+    for (const FurtherName& further : FurtherNames(step)) steps.push_back(*further.name);
+  }
   program.clear_outputs();
   for (const std::string& word : words) {
     const std::string name = SplitAssignment(word).name;

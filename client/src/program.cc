@@ -65,8 +65,7 @@ constexpr Required kRequired[] = {{"reduce", "op", "op=sum"},
                                   {"topk", "k", "k=10"},
                                   {"roll", "shifts", "shifts=[1]"},
                                   {"tile", "counts", "counts=[2]"},
-                                  {"repeat", "count", "count=2"},
-                                  {"pad", "before", "before=[1], after=[1]"}};
+                                  {"repeat", "count", "count=2"}};
 // Null for an operation that has none.
 const Required* RequiredOf(std::string_view operation) {
   const auto* const found = std::find_if(std::begin(kRequired), std::end(kRequired),
@@ -90,7 +89,14 @@ class Parser {
       ASSIGN_OR_RETURN(const Tree tree, Expression());
       RETURN_IF_ERROR(CheckEnd());
       ASSIGN_OR_RETURN(const std::string result, NameOf(tree));
-      if (result != last_step_) return Error(call, "expected an operation: there is nothing to compute");
+      if (result != last_step_) {
+        // At the end, a name alone says what the program returns.
+        TakeSeparator();
+        const bool names_a_result = name.empty() && steps_.count(result) > 0 && Start() == text_.size();
+        if (!names_a_result) return Error(call, "expected an operation: there is nothing to compute");
+        program_.add_outputs(result);
+        return std::move(program_);
+      }
       if (!name.empty()) {
         // It would mean the input before this step and the result behind it; what a request must bring is
         // told by name alone.
@@ -502,7 +508,8 @@ class Parser {
     }
     if (call.step.has_pad()) names.emplace_back("values");
     names.emplace_back("variant");
-    return absl::StrCat(call.name, " has no argument ", key, ": expected ", absl::StrJoin(names, ", "));
+    return absl::StrCat(call.name, " has no argument ", ShortName(key), ": expected ",
+                        absl::StrJoin(names, ", "));
   }
 
   static bool TakesOp(const Call& call) { return call.name == "reduce" || call.name == "scan"; }

@@ -2,6 +2,7 @@
 of the Python array API standard are here."""
 
 import re
+import textwrap
 
 from markdown import table
 
@@ -54,6 +55,15 @@ STANDARD = {
 }
 
 
+def numpy_functions(root):
+    """Those of the package's tables, which are called FUNCTIONS."""
+    names = set()
+    for file in sorted((root / "client/python/src/warpline").glob("*.py")):
+        for written in re.findall(r"^FUNCTIONS: dict\[Any, Any\] = \{(.*?)\}$", file.read_text(), re.DOTALL | re.MULTILINE):
+            names |= set(re.findall(r"\bnp\.(\w+):", written))
+    return sorted(names | {"where"})
+
+
 def page(root):
     """The page. ValueError if it would name anything that does not exist."""
     rows = ROW.findall((root / TABLE).read_text())
@@ -73,6 +83,17 @@ A map step has these as its nodes ([MapOp](api.md#mapop)). In Python they are op
 f16 and bf16 are computed in f32 and rounded. Complex results have no such bound.
 
 """ + table(["operation", "operands", "types", "result", "error, at most"], operations),
+             """## Functions of NumPy
+
+Of tensors and expressions, these functions return expressions that the server computes: the ufuncs of the operations above,
+functions that call the method of their name (`np.sum`, `np.clip`, `np.transpose`, `np.round` and so on), and these:
+
+```text
+""" + textwrap.fill("  ".join(numpy_functions(root)), 100) + """
+```
+
+`np.vecdot`, `np.matrix_transpose`, `np.cumulative_sum`, `np.unique_values` and others that NumPy 2 brought need NumPy 2. All other
+functions fetch the elements, and compute in the client.""",
              f"""## Functions of the standard
 
 {sum(map(bool, functions))} of {len(functions)} functions of the

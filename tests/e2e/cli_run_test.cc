@@ -205,6 +205,15 @@ TEST_F(CliRunTest, TakesScansAndSorts) {
             (std::vector<float>{1, 6, 3, 4, 15, 6}));
 }
 
+TEST_F(CliRunTest, PlacesAreOutputsToo) {
+  const auto values = [&](const std::string& expression) {
+    return Compute<std::int64_t>("u = a + 0 * sum(b); " + expression).values;
+  };
+  EXPECT_EQ(values("t = topk(u, k=1, indices=p); p"), (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(values("t = sort(u, axis=1, descending=true, indices=p); p"),
+            (std::vector<std::int64_t>{2, 1, 0, 2, 1, 0}));
+}
+
 TEST_F(CliRunTest, MovesRepeatsAndPads) {
   const auto values = [&](const std::string& expression) {
     return Compute<float>("y = " + expression + "; y + 0 * sum(a) * sum(b)").values;
@@ -212,6 +221,8 @@ TEST_F(CliRunTest, MovesRepeatsAndPads) {
   EXPECT_EQ(values("roll(a, shifts=[1])"), (std::vector<float>{6, 1, 2, 3, 4, 5}));
   EXPECT_EQ(values("roll(a, shifts=[-1, 1], axes=[1, 0])"), (std::vector<float>{5, 6, 4, 2, 3, 1}));
   EXPECT_EQ(values("tile(sum(a, axis=0), counts=[2, 1])"), (std::vector<float>{5, 7, 9, 5, 7, 9}));
+  EXPECT_EQ(values("slice(a, starts=[1], axes=[1])"), (std::vector<float>{2, 3, 5, 6}));
+  EXPECT_EQ(values("slice(a, steps=[-1, -2])"), (std::vector<float>{6, 4, 3, 1}));
   EXPECT_EQ(values("repeat(sum(a, axis=1), count=2)"), (std::vector<float>{6, 6, 15, 15}));
   EXPECT_EQ(values("pad(sum(a, axis=1), before=[1], after=[2])"), (std::vector<float>{0, 6, 15, 0, 0}));
   EXPECT_EQ(values("pad(a, before=[1], after=[0], axes=[-1], values=sum(a, axis=1, keepdims=true))"),

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """check.py ADDRESS: the examples of this folder find what NumPy finds, and the closest in meaning."""
 
-import json
-import pathlib
 import sys
 
 import minilm
@@ -29,9 +27,6 @@ def check_searches(client):
             assert scores.shape == places.shape == (33, 5)
             assert (places[:, 0] == want.argmax(1)).all()
             np.testing.assert_allclose(scores, np.sort(want)[:, :-6:-1], atol=2.0**-7 if half else 2.0**-20)
-    # The program of the command line and of Node is the same one.
-    program = json.loads((pathlib.Path(__file__).parent / "search.json").read_text())
-    assert [list(step)[2] for step in program["steps"]] == ["gemm", "topk"]
 
 
 def check_sentences(client):

@@ -5,7 +5,7 @@ import pytest
 from comparison import same
 
 import warpline
-from warpline import indexing
+from warpline import products
 
 A = np.arange(6 * 5 * 4, dtype="f4").reshape(6, 5, 4)
 TYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
@@ -104,9 +104,31 @@ def test_several_arrays(client, t, key):
 
 
 def test_several_arrays_out_of_range(client, t):
-    for key in (([0, 6], [1, 1]), ([0, -7], [1, 1]), ([0, 5], [1, 5]), ([0, 0], [1, -6])):
-        with pytest.raises(warpline.InvalidArgument, match=r"element 1 is 30, which is outside of \[-30, 30\)"):
-            client.run(t[key])
+    for key, text in ((([0, 6], [1, 1]), "index 6 is out of bounds for axis 0 with size 6"),
+                      (([0, -7], [1, 1]), "index -7 is out of bounds for axis 0"),
+                      ((0, [0, 4], [1, 4]), "index 4 is out of bounds for axis 2 with size 4"),
+                      (([0, 0], [1, -6]), "index -6 is out of bounds for axis 1 with size 5")):
+        with pytest.raises(IndexError, match=text):
+            t[key]
+        with pytest.raises(warpline.InvalidArgument, match=r"element 1 is \d+, which is outside of \[-\d+, \d+\)"):
+            client.run(t[tuple(client.put(np.asarray(part)) if isinstance(part, list) else part for part in key)])
+
+
+def test_several_arrays_of_small_integers(client):
+    x = np.arange(80_000).reshape(200, 400)
+    with client.put(x) as t:
+        for dtypes in (("u1", "i2"), ("i2", "i2"), ("i1", "u8"), ("i4", "u4")):
+            key = tuple(np.array(places, dtype) for places, dtype in zip(([100, 127], [99, 127]), dtypes))
+            same(t[key], x[key])
+            same(t[tuple(client.put(part) for part in key)], x[key])
+
+
+def test_every_byte_but_zero_is_true(client):
+    x = np.frombuffer(b"\x02\x01\x00\x07", "?")
+    with client.put(x) as t:
+        same(np.argsort(t), np.array([2, 0, 1, 3]))
+        assert np.asarray(np.sort(t)).tobytes() == b"\x00\x01\x01\x01"
+        same(np.searchsorted(np.sort(t), np.array([False, True]), side="right"), np.array([1, 4]))
 
 
 def test_indices_that_are_wrong(t):
@@ -117,6 +139,27 @@ def test_indices_that_are_wrong(t):
             t[key]
     with pytest.raises(ValueError, match="mode is 'x'"):
         np.take(t, I, 0, mode="x")
+
+
+def test_pads_of_pairs(t):
+    for width, values in ((1, (7, 9)), (((1, 2), (0, 0), (2, 1)), ((1, 2), (3, 4), (5, 6))), (2, ((8,),))):
+        same(np.pad(t, width, constant_values=values), np.pad(A, width, constant_values=values))
+    with pytest.raises(ValueError, match="broadcast"):
+        np.pad(t, 1, constant_values=np.arange(6.0))
+
+
+def test_diff_of_what_is_none(t):
+    for axis, n, text in ((5, 1, "axis 5"), (-4, 1, "axis -4"), (0, -1, "n is -1")):
+        with pytest.raises(ValueError, match=text):
+            np.diff(t, n, axis)
+    with pytest.raises(ValueError, match="one axis or more"):
+        np.diff(t[0, 0, 0])
+
+
+def test_a_set_slice_of_indices_is_refused(t):
+    for key in ([0, 1], (0, np.array([1])), A > 0):
+        with pytest.raises(TypeError, match="put_along_axis takes indices, and np.where a mask"):
+            warpline.set_slice(t, key, 0)
 
 
 def test_what_repeats_views_and_nothing(client, t):
@@ -139,7 +182,7 @@ def test_what_repeats_views_and_nothing(client, t):
 
 
 def test_what_repeats(t):
-    for shift, axis in ((1, None), (-2, 0), (7, 1), ((1, 2), (0, 2)), (0, 0), (3, (0, 1))):
+    for shift, axis in ((1, None), (-2, 0), (7, 1), ((1, 2), (0, 2)), (0, 0), (3, (0, 1)), ((1, 2), (0, -3))):
         same(np.roll(t, shift, axis), np.roll(A, shift, axis))
     for reps in (2, (2, 1, 3), (2, 1, 1, 1), (1, 0)):
         same(np.tile(t, reps), np.tile(A, reps))
@@ -173,10 +216,36 @@ def test_products_of_integers_and_complex_numbers(client, dtype):
     with client.put(x) as a, client.put(y) as b:
         for got, want in ((a @ b.T, x @ y.T), (np.tensordot(a, b, ([0], [0])), np.tensordot(x, y, ([0], [0]))),
                           (np.outer(a, b), np.outer(x, y)),
-                          (indexing.vecdot(a, b), (x.conj() * y).sum(-1, dtype=dtype))):
+                          (products.vecdot(a, b), (x.conj() * y).sum(-1, dtype=dtype))):
             got = np.asarray(got)
             assert got.dtype == want.dtype
             assert np.array_equal(got, want)
+
+
+def test_products_of_all_ranks(client):
+    shapes = [(), (4,), (3, 4), (2, 3, 4)]
+    for left in shapes:
+        for right in shapes:
+            x, y = RANDOM.integers(-9, 9, left), RANDOM.integers(-9, 9, right)
+            with client.put(x) as a, client.put(y) as b, client.put(y.swapaxes(-1, -2) if y.ndim > 1 else y) as c:
+                same(np.inner(a, b), np.asarray(np.inner(x, y)))
+                same(np.dot(a, c), np.asarray(np.dot(x, y.swapaxes(-1, -2) if y.ndim > 1 else y)))
+    with client.put(RANDOM.integers(-9, 9, (3, 4, 5))) as a:
+        same(np.trace(a), np.trace(np.asarray(a)))
+        same(np.trace(a, -1, 2, 0), np.trace(np.asarray(a), -1, 2, 0))
+        with pytest.raises(ValueError, match="axes is 4"):
+            np.tensordot(a, a, 4)
+
+
+def test_vecdot(client):
+    u, v = np.full(2, 300, "f2"), np.array([300, -300], "f2")
+    with client.put(u) as a, client.put(v) as b:  # each product is beyond f16
+        same(products.vecdot(a, b), np.asarray(np.float16(0)))
+    x, y = RANDOM.integers(0, 9, (3, 3)), np.array([1, 10, 100])
+    with client.put(x) as a, client.put(y) as b, client.put(y[:1]) as c:
+        same(products.vecdot(a, b, 0), (x * y[:, None]).sum(0))
+        with pytest.raises(ValueError, match="3 and 1 elements"):
+            products.vecdot(a, c)
 
 
 def test_products(client):
@@ -188,3 +257,14 @@ def test_products(client):
                                        np.tensordot(x, y.T if axes == 2 else y, axes), rtol=1e-12)
         if hasattr(np, "vecdot"):
             np.testing.assert_allclose(np.asarray(np.vecdot(a, b.T)), np.vecdot(x, y.T), rtol=1e-12)
+
+
+def test_placeholders_of_a_known_shape(client):
+    x = RANDOM.normal(size=(6, 5))
+    p = warpline.placeholder("p", "f8", (6, 5))
+    for compute in (lambda a: a[1], lambda a: a[:, ::-2], lambda a: np.median(a, axis=0), lambda a: np.pad(a, 1),
+                    lambda a: np.diff(a), lambda a: a.T, lambda a: np.round(a, 1), lambda a: np.round(a * 100, -1)):
+        same(client.run(compute(p), p=x), compute(x))
+    same(client.run(np.count_nonzero(p > 0, axis=1), p=x), np.count_nonzero(x > 0, axis=1))
+    with pytest.raises(ValueError, match=r"placeholder 'p' takes an array of shape \(6, 5\), not \(5, 6\)"):
+        client.run(p[1], p=x.T)

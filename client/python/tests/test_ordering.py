@@ -42,6 +42,25 @@ def test_topk_of_a_shape_that_is_not_known(client):
             warpline.topk(queries, 3, axis=0)
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u8"])
+def test_an_exclusive_extreme_begins_with_the_limit_of_the_type(client, dtype):
+    x = array(dtype, 9)
+    least, greatest = (False, True) if dtype == "?" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    with client.put(x) as t:
+        for op, ufunc, first in (("min", np.minimum, greatest), ("max", np.maximum, least)):
+            want = np.concatenate([np.array([first], dtype), ufunc.accumulate(x)[:-1]])
+            same(warpline.scan(t, op, 0, exclusive=True), want)
+
+
+def test_numbers_are_not_cut_to_the_type_that_is_searched(client):
+    for x, numbers in ((np.array([1, 2, 3]), (2.5, 2, np.inf, 1e30)), (np.array([0, 0.1, 0.2], "f4"), (0.1,)),
+                       (np.array([False, True]), (2, 0.5)), (np.array([1, 200], "u1"), (300, -1))):
+        with client.put(x) as t:
+            for number in numbers:
+                for side in ("left", "right"):
+                    same(np.searchsorted(t, number, side), np.asarray(np.searchsorted(x, number, side)))
+
+
 def test_partitions_are_sorts(client):
     x = array("f4", 9, 33)
     with client.put(x) as t:
@@ -50,6 +69,10 @@ def test_partitions_are_sorts(client):
             same(np.argpartition(t, kth, axis), np.argsort(x, axis, kind="stable"))
         with pytest.raises(ValueError, match=r"kth is 33, which is outside of \[-33, 33\)"):
             np.partition(t, 33)
+        with pytest.raises(ValueError, match="axis 2"):
+            np.partition(t, 3, 2)
+        with pytest.raises(ValueError, match="q is 101: percentiles"):
+            np.percentile(t, 101)
 
 
 @pytest.mark.parametrize("dtype", TYPES)

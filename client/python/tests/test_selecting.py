@@ -105,3 +105,16 @@ def test_results_that_are_too_large():
             small.run(u[u > 0])
         with small.run(u[u > 0], keep=True) as kept:
             assert kept.shape == (99_999,)
+
+
+def test_where_of_a_condition_alone(client, t):
+    for got, want in zip(client.run(*np.where(t > 9)), np.where(A > 9), strict=True):
+        same(got, want)
+    with pytest.raises(ValueError, match="one axis or more"):
+        np.nonzero(t[0, 0, 0])
+    same(client.run(np.compress([1, 0, 1], t, axis=0)), np.compress([1, 0, 1], A, axis=0))
+
+
+def test_tensors_of_one_element_are_numbers(client):
+    with client.put(np.array([2.5])) as number:
+        assert (number.item(), float(number), int(number)) == (2.5, 2.5, 2)

@@ -19,7 +19,7 @@ _STACK_LEVEL = 3 if np.lib.NumpyVersion(np.__version__) >= "1.25.0" else 4
 
 
 class WarplinePerformanceWarning(UserWarning):
-    """A function of NumPy, such as np.median(t), has fetched 1 MiB or more from the server to compute on the
+    """A function of NumPy, such as np.histogram(t), has fetched 1 MiB or more from the server to compute on the
     client. It is issued once per process. t.numpy(), np.asarray(t) and np.array(t) are requests for the elements, and do
     not warn. Functions of other packages do not warn either: they call np.asarray. Functions that tensors have as
     methods, such as np.sum, return expressions and fetch nothing."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warpline import creation, elementwise, errors, indexing, masked, ordering, selecting, views
+from warpline import creation, elementwise, errors, indexing, masked, ordering, products, selecting, views
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
@@ -69,6 +69,19 @@ class Operators(Remote):
     def __bool__(self) -> bool:
         raise TypeError(f"{self} is not true or false: test its elements, which np.asarray or a client's run gives, or "
                         "whether it `is None`")
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def item(self) -> Any:
+        """The one element of an expression or tensor, computed or fetched, as a number of Python."""
+        return np.asarray(self).item()
 
     def transpose(self, axes: Any = None, *more: int, variant: str = "", name: str = "") -> "Expression":
         """Permutes the axes: axis i of the result is axis axes[i] of this; transpose(1, 0) is transpose((1, 0)). None:
@@ -162,9 +175,9 @@ class Operators(Remote):
                                  trans_b=trans_b, precision=precision, dtype=dtype, variant=variant, name=name)
 
     def __getitem__(self, key: Any) -> "Expression":
-        """The elements that integers, slices, None, ... and one array of indices choose, as in NumPy. Indices of an array
-        that are out of range are an error of the server. A mask alone gives the elements for which it is true, as an
-        output of a run. Several arrays of indices raise TypeError."""
+        """The elements that integers, slices, None, ... and arrays of indices choose, as in NumPy. Indices of an array that
+        are out of range are an error of the server. A mask alone gives the elements for which it is true, as an output
+        of a run."""
         if indexing.is_mask(key):
             return selecting.masked(self, key)
         return indexing.item(self, key)
@@ -353,8 +366,8 @@ class Operators(Remote):
         return self._apply("greater_equal", self, other)
 
     # np.clip, np.transpose and the like call the methods of their names.
-    _functions = {np.where: elementwise.where, **views.FUNCTIONS, **creation.FUNCTIONS, **indexing.FUNCTIONS,
-                  **ordering.FUNCTIONS, **selecting.FUNCTIONS}
+    _functions = {np.where: selecting.where, **views.FUNCTIONS, **creation.FUNCTIONS, **indexing.FUNCTIONS,
+                  **products.FUNCTIONS, **ordering.FUNCTIONS, **selecting.FUNCTIONS}
 
     # By identity: sets and dicts ask for equality only of objects with one hash.
     __hash__ = object.__hash__
@@ -380,11 +393,22 @@ class Operators(Remote):
             raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
         return elementwise.clip(self, min, max)
 
+    def round(self, decimals: int = 0, *, out: None = None) -> "Expression":
+        """The elements rounded to so many decimals, half to even, as `np.round`."""
+        if out is not None:
+            raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
+        if decimals > 0 and self.dtype is not None and self.dtype.kind in "biu":
+            return elementwise.positive(self)
+        scale = 10.0 ** abs(decimals)
+        if decimals > 0:
+            return self._apply("round", self * scale) / scale
+        return self._apply("round", self / scale) * scale if decimals < 0 else self._apply("round", self)
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         if ufunc is np.matmul and method == "__call__" and not keywords:
             return self._product(inputs[0], inputs[1])
         if ufunc is getattr(np, "vecdot", None) and method == "__call__":  # a ufunc since NumPy 2
-            return indexing.vecdot(*inputs, **keywords)
+            return products.vecdot(*inputs, **keywords)
         if method == "accumulate":
             return ordering.accumulate(ufunc, *inputs, **keywords)
         return elementwise.call_of_ufunc(self.program, ufunc, method, inputs, keywords)
@@ -466,19 +490,6 @@ class Expression(Operators):
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return computed_array(self._program._compute(self), dtype, copy)
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def item(self) -> Any:
-        """Computes the expression, which has one element, and returns that as a number of Python."""
-        return np.asarray(self).item()
 
     @property
     def size(self) -> int | None:

@@ -93,6 +93,8 @@ def _values(program: Any, values: Any, dtype: Any) -> "Expression":
 def set_slice(x: Any, key: Any, values: Any) -> "Expression":
     """A copy of x in which x[key] is `values`, for integers, slices and ... in the key. Values are broadcast to x[key]
     and have the dtype of x, or are numbers."""
+    if any(_is_array(part) for part in (key if isinstance(key, tuple) else [key])):
+        raise TypeError("set_slice takes integers, slices, None and ...: put_along_axis takes indices, and np.where a mask")
     program = program_of("set_slice", x, values)
     given = program._expression(x)
     ranges, shape = views.ranges_of(given, key)
@@ -122,6 +124,8 @@ def item(x: Any, key: Any) -> "Expression":
     basic = [slice(None) if i in places else part for i, part in enumerate(items)]
     named = [part for part in items if part is not None and part is not Ellipsis]
     rest = max(len(shape_of("indexing", given)) - len(named), 0)
+    # How many axes of x each part names, and how many of x[basic] it makes.
+    named_by = [0 if part is None else rest if part is Ellipsis else 1 for part in basic]
     kept = [1 if part is None else rest if part is Ellipsis else 0 if _is_one(part) else 1 for part in basic]
     axes = [sum(kept[:place]) for place in places]
     taken = views.item(given, tuple(basic))
@@ -131,7 +135,7 @@ def item(x: Any, key: Any) -> "Expression":
         taken = views.moveaxis(taken, axes, together)
         shape = shape_of("indexing", taken)
         sizes = [shape[axis] for axis in together]
-        chosen = indices_of(program, _places_of([items[i] for i in places], sizes))
+        chosen = indices_of(program, _places_of([items[i] for i in places], [sum(named_by[:i]) for i in places], sizes))
         taken = views.reshape(taken, [*shape[:axes[0]], math.prod(sizes), *shape[axes[0] + len(axes):]])
     result = take(taken, chosen, axes[0])
     # Integers count as arrays of one index: with slices between them, the axes of indices come first.
@@ -142,18 +146,23 @@ def item(x: Any, key: Any) -> "Expression":
     return result
 
 
-def _places_of(indices: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """The places, in row-major order, of elements whose indices along each axis are given. Where one of the indices is out
-    of range, so is the place: the server says so."""
+def _places_of(indices: Sequence[Any], axes: Sequence[int], sizes: Sequence[int]) -> Any:
+    """The places, in row-major order, of elements whose indices along each axis are given. Indices that are here are
+    checked here. Where one of the others is out of range, so is the place: the server says so."""
     places: Any = np.int64(0)
     wrong: Any = np.False_
-    for given, size in zip(indices, sizes, strict=True):
-        index = given.astype(_I64) if hasattr(given, "_apply") else np.asarray(given)
-        if index.dtype.kind not in "iu":
+    for given, axis, size in zip(indices, axes, sizes, strict=True):
+        here = not hasattr(given, "_apply")
+        index = np.asarray(given) if here else given
+        if index.dtype is not None and index.dtype.kind not in "iu" and not (here and index.size == 0):
             raise TypeError(f"indices are integers, not {index.dtype}")
-        index = np.where(index < 0, index + size, index)
-        wrong = wrong | (index < 0) | (index >= size)
-        places = places * size + index
+        index = index.astype(_I64)
+        outside = (index < -size) | (index >= size)
+        if not here:
+            wrong = wrong | outside
+        elif outside.any():
+            raise IndexError(f"index {index[outside][0]} is out of bounds for axis {axis} with size {size}")
+        places = places * size + np.where(index < 0, index + size, index)
     return np.where(wrong, math.prod(sizes), places)
 
 
@@ -181,7 +190,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> "Expression":
         shifts, axes = [operator.index(shift)], []
     else:
         shifts, axes = (row.tolist() for row in np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)))
-        views.axes_of(sorted(set(axes)), len(shape_of("roll", a)))
+        for along in axes:  # which may name an axis twice
+            views.axes_of([along], len(shape_of("roll", a)))
     return _made("roll", a, [], {"shifts": shifts, "axes": axes})
 
 
@@ -204,8 +214,8 @@ _PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> "Expression":
-    """More elements at the ends of axes, as `np.pad`: `constant_values`, one number, or what the modes edge, reflect,
-    symmetric and wrap say."""
+    """More elements at the ends of axes, as `np.pad`: `constant_values`, or what the modes edge, reflect,
+    symmetric and wrap say. Values may be pairs, as widths are."""
     if mode not in _PAD_MODES:
         raise ValueError(f"mode is {mode!r}: it is one of {', '.join(_PAD_MODES)}")
     shape = shape_of("pad", array)
@@ -213,10 +223,15 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         raise ValueError(f"pad_width is {pad_width}: widths are integers, 0 or more")
     if mode == "constant":
-        program = program_of("pad", array)
-        given = program._expression(array)
-        values = [] if not any(np.asarray(constant_values).tobytes()) else [_values(program, constant_values, given.dtype)]
-        return _made("pad", given, values, {"before": widths[:, 0].tolist(), "after": widths[:, 1].tolist()})
+        if np.ndim(constant_values) == 0:
+            return _padded(array, widths, constant_values)
+        numbers = np.broadcast_to(np.asarray(constant_values), (len(shape), 2))
+        result = array
+        for axis, end in np.ndindex(widths.shape):  # later ones have the corners
+            width = np.zeros_like(widths)
+            width[axis, end] = widths[axis, end]
+            result = _padded(result, width, numbers[axis, end])
+        return result
     result = array
     for axis, (before, after) in enumerate(widths.tolist()):
         places: Any = np.pad(np.arange(shape[axis]), (before, after), mode=mode)  # type: ignore[call-overload]
@@ -224,47 +239,24 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
     return result if result is not array else elementwise.positive(array)
 
 
-def outer(a: Any, b: Any, out: None = None) -> "Expression":
-    """The products of each element of a with each of b, as `np.outer`."""
-    views.check_no_out(out)
-    program = program_of("outer", a, b)
-    left, right = (views.reshape(program._expression(x), -1) for x in (a, b))
-    return left[:, None] * right[None, :]
-
-
-def vecdot(x1: Any, x2: Any, axis: int = -1) -> "Expression":
-    """Sums of products along an axis, the first factor conjugated, as `np.vecdot`."""
-    program = program_of("vecdot", x1, x2)
-    left, right = program._expression(x1), program._expression(x2)
-    product = (left.conj() if left.dtype is not None and left.dtype.kind == "c" else left) * right
-    return product.sum(axis, dtype=product.dtype)
-
-
-def tensordot(a: Any, b: Any, axes: Any = 2) -> "Expression":
-    """Sums of products along axes of both, as `np.tensordot`."""
-    program = program_of("tensordot", a, b)
-    left, right = program._expression(a), program._expression(b)
-    rank_a, rank_b = len(shape_of("tensordot", left)), len(shape_of("tensordot", right))
-    if isinstance(axes, Iterable):
-        of_a, of_b = ([operator.index(i) for i in (part if isinstance(part, Iterable) else [part])] for part in axes)
-    else:
-        of_a, of_b = list(range(rank_a - axes, rank_a)), list(range(axes))
-    of_a, of_b = views.axes_of(of_a, rank_a), views.axes_of(of_b, rank_b)
-    sizes_a, sizes_b = shape_of("tensordot", left), shape_of("tensordot", right)
-    if [sizes_a[i] for i in of_a] != [sizes_b[i] for i in of_b]:
-        raise ValueError(f"tensordot of {sizes_a} and {sizes_b}: the axes {of_a} and {of_b} have other sizes")
-    kept_a, kept_b = ([i for i in range(rank) if i not in gone] for rank, gone in ((rank_a, of_a), (rank_b, of_b)))
-    inner = math.prod(sizes_a[i] for i in of_a)
-    rows = views.reshape(left.transpose(kept_a + of_a), (math.prod(sizes_a[i] for i in kept_a), inner))
-    columns = views.reshape(right.transpose(of_b + kept_b), (inner, math.prod(sizes_b[i] for i in kept_b)))
-    return views.reshape(rows @ columns, [sizes_a[i] for i in kept_a] + [sizes_b[i] for i in kept_b])
+def _padded(array: Any, widths: Any, number: Any) -> "Expression":
+    program = program_of("pad", array)
+    given = program._expression(array)
+    # Zeros need no operand; -0 is another number.
+    values = [_values(program, number, given.dtype)] if any(np.asarray(number).tobytes()) else []
+    return _made("pad", given, values, {"before": widths[:, 0].tolist(), "after": widths[:, 1].tolist()})
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> "Expression":
     """Differences of neighbours along an axis, n times, as `np.diff`."""
+    count, rank = operator.index(n), len(shape_of("diff", a))
+    if count < 0:
+        raise ValueError(f"n is {count}: it must be at least 0")
+    if rank == 0:
+        raise ValueError("diff takes arrays of one axis or more")
+    before = (slice(None),) * views.axes_of([axis], rank)[0]
     result = a
-    for _ in range(operator.index(n)):
-        before = (slice(None),) * (axis % len(shape_of("diff", result)))
+    for _ in range(count):
         later, earlier = views.item(result, (*before, slice(1, None))), views.item(result, (*before, slice(None, -1)))
         result = later != earlier if later.dtype == bool else later - earlier
     return result if result is not a else elementwise.positive(a)
@@ -272,4 +264,4 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> "Expression":
 
 FUNCTIONS: dict[Any, Any] = {
     np.take: take, np.take_along_axis: take_along_axis, np.roll: roll, np.tile: tile, np.repeat: repeat, np.pad: pad,
-    np.outer: outer, np.tensordot: tensordot, np.diff: diff}
+    np.diff: diff}

@@ -14,7 +14,7 @@ from warpline.views import shape_of
 if TYPE_CHECKING:
     from warpline.expressions import Expression
 
-_I64, _F64 = DTYPES["DATA_TYPE_I64"], DTYPES["DATA_TYPE_F64"]
+_I64, _F32, _F64, _BF16 = (DTYPES[f"DATA_TYPE_{name}"] for name in ("I64", "F32", "F64", "BF16"))
 
 
 def _rows(what: str, x: Any, axis: int | None) -> "tuple[Expression, int]":
@@ -132,7 +132,8 @@ def _check_kth(a: Any, kth: Any, axis: int | None, kind: Any) -> None:
     if kind not in (None, "introselect"):
         raise ValueError(f"kind is {kind!r}: it is 'introselect'")
     x, along = _rows("partition", a, axis)
-    size = shape_of("partition", x)[along]
+    shape = shape_of("partition", x)
+    size = shape[views.axes_of([along], len(shape))[0]]
     for k in np.atleast_1d(kth).tolist():
         if not -size <= operator.index(k) < size:
             raise ValueError(f"kth is {k}, which is outside of [{-size}, {size})")
@@ -175,10 +176,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> "Exp
         raise ValueError(f"side is {side!r}: it is 'left' or 'right'")
     program = program_of("searchsorted", a, v, sorter)
     x1 = program._expression(a)
-    if promotion.is_number(v):
-        x2 = creation.full((), v, x1.dtype if promotion.is_weak(v) and x1.dtype is not None else None)
-    else:
-        x2 = program._expression(v)
+    # As in NumPy, a number has the type that an array of it has.
+    x2 = creation.full((), v) if promotion.is_number(v) else program._expression(v)
     if x1.dtype is not None and x2.dtype is not None and x1.dtype != x2.dtype:
         common = promotion.common(x1.dtype, x2.dtype)
         x1, x2 = program._cast(x1, common), program._cast(x2, common)
@@ -201,23 +200,26 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
     x, along, kept = _one_axis("quantile", a, axis, keepdims)
     dtype = x.dtype
     assert dtype is not None
+    if dtype == _BF16:  # of which NumPy may know nothing
+        return quantile(program_of("quantile", a)._expression(a).astype(_F32), q, axis, keepdims=keepdims).astype(_BF16)
     if dtype.kind in "biu":
         x, dtype = x.astype(_F64), _F64
+    if dtype.kind != "f":
+        raise TypeError(f"quantile does not take {dtype}")
+    computed = _F64 if wanted.ndim > 0 and dtype.kind == "f" else dtype  # as in NumPy, where a list of q is an array
     size = shape_of("quantile", x)[along]
     if size == 0:
         raise ValueError("quantile of no elements has no value")
     position = np.atleast_1d(wanted) * (size - 1)
     low = np.floor(position).astype(np.int64)
     ordered = views.moveaxis(sort(x, along), along, 0)
-    lower = indexing.take(ordered, low, 0)
-    upper = indexing.take(ordered, np.minimum(low + 1, size - 1), 0)
-    weight = (position - low).astype(dtype).reshape(-1, *([1] * (len(shape_of("quantile", lower)) - 1)))
+    lower = indexing.take(ordered, low, 0).astype(computed)
+    upper = indexing.take(ordered, np.minimum(low + 1, size - 1), 0).astype(computed)
+    weight = (position - low).astype(computed).reshape(-1, *([1] * (len(shape_of("quantile", lower)) - 1)))
     # As NumPy interpolates: from the nearer end.
     between = elementwise.where(weight < 0.5, lower + (upper - lower) * weight, upper - (upper - lower) * (1 - weight))
     # Infinite neighbours that are equal have no difference.
     result = elementwise.where(lower == upper, lower, between)
-    if dtype.kind != "f":
-        raise TypeError(f"quantile does not take {dtype}")
     last = ordered[-1:]
     result = elementwise.where(last != last, last, result)  # a NaN among the elements
     if wanted.ndim == 0:
@@ -242,6 +244,9 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False) -> "Expression":
     """As quantile, of q in [0, 100]."""
+    wanted = np.asarray(q, dtype=np.float64)
+    if not ((wanted >= 0) & (wanted <= 100)).all():
+        raise ValueError(f"q is {q}: percentiles are numbers in [0, 100], or a list of them")
     return quantile(a, np.true_divide(q, 100), axis, out, overwrite_input, method, keepdims)
 
 

@@ -281,7 +281,8 @@ def program(*outputs: Operators) -> Program:
 _RESERVED = ("self", "out", "keep", "ttl", "timeout", "request_id", "report", "free_after")
 
 
-def placeholder(name: str, dtype: npt.DTypeLike | None = None) -> Expression:
+def placeholder(name: str, dtype: npt.DTypeLike | None = None,
+                shape: int | Sequence[int] | None = None) -> Expression:
     """Makes an input for which each run gives an array or a resident tensor: client.run(e, name=array). Arrays are sent
     in the order of their axes: a transposed array is gathered while it is copied.
 
@@ -289,12 +290,17 @@ def placeholder(name: str, dtype: npt.DTypeLike | None = None) -> Expression:
         another argument of run.
     dtype: Data type of the elements. None: any type. The dtype is then not known before the run, so operands are not
         promoted, and none of Python's numbers can be added.
+    shape: Sizes of the axes. None: any. What computes with sizes, such as x[1], x.T and np.median, needs the shape, and
+        the dtype too.
     """
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
         raise ValueError(f"the placeholder's name is {name!r}: 1 to 64 letters, digits, '_', '.' or '-'")
     if name in _RESERVED:
         raise ValueError(f"a placeholder cannot be called {name!r}, as an argument of run is")
-    return Expression(FREE, name, dtype=_dtype_of(result_data_type(dtype)))
+    made = Expression(FREE, name, dtype=_dtype_of(result_data_type(dtype)))
+    if shape is not None:
+        made._shape = tuple(operator.index(size) for size in (shape if isinstance(shape, Sequence) else [shape]))
+    return made
 
 
 class Graph(NamedTuple):
@@ -320,6 +326,8 @@ class Graph(NamedTuple):
             operand = operand_of(value, any_order=False) if x._operand is None else x._operand
             if x._dtype is not None and _dtype_of(operand.data_type) != x._dtype:
                 raise TypeError(f"placeholder {name!r} takes {x._dtype}, not {_dtype_of(operand.data_type)}")
+            if x._operand is None and x._shape is not None and operand.shape != x._shape:
+                raise ValueError(f"placeholder {name!r} takes an array of shape {x._shape}, not {operand.shape}")
             operands.append((name, operand))
         return operands
 

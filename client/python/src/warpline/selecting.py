@@ -34,7 +34,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) 
         raise TypeError("compress goes along axis 0, or over all elements: np.moveaxis moves another axis there")
     x = views.reshape(a, -1) if axis is None else a
     program = program_of("compress", x, condition)
-    chosen = program._expression(condition)
+    chosen = program._expression(condition if hasattr(condition, "_apply") else np.asarray(condition).astype(bool))
     size, length = shape_of("compress", x)[0], shape_of("compress", chosen)[0]
     if length > size:
         raise ValueError(f"the condition has {length} elements for {size}")
@@ -54,9 +54,22 @@ def _true(x: Any) -> "Expression":
     return given if given.dtype == _BOOL else given != 0
 
 
+def where(condition: Any, *values: Any) -> Any:
+    """`np.where`: of the condition alone, the places where it is true."""
+    return elementwise.where(condition, *values) if values else nonzero(condition)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> "Expression":
+    """How many elements along axes are not 0, as `np.count_nonzero`."""
+    made: Expression = program_of("count_nonzero", a)._expression(a).reduce("count_nonzero", axis, keepdims=keepdims)
+    return made
+
+
 def nonzero(a: Any) -> "tuple[Expression, ...]":
     """The places of elements that are not 0, an expression for each axis, as `np.nonzero`."""
     mask, shape = _true(a), shape_of("nonzero", a)
+    if not shape:
+        raise ValueError("nonzero takes arrays of one axis or more")
     return tuple(masked(creation._index(shape, axis, _I64), mask) for axis in range(len(shape)))
 
 
@@ -165,7 +178,7 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     return results[0] if len(results) == 1 else tuple(results)
 
 
-FUNCTIONS: dict[Any, Any] = {np.compress: compress, np.extract: extract, np.nonzero: nonzero, np.argwhere: argwhere,
+FUNCTIONS: dict[Any, Any] = {np.count_nonzero: count_nonzero, np.compress: compress, np.extract: extract, np.nonzero: nonzero, np.argwhere: argwhere,
                              np.flatnonzero: flatnonzero, np.unique: unique}
 for _function in (unique_values, unique_counts, unique_inverse, unique_all):
     if hasattr(np, _function.__name__):

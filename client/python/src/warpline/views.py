@@ -252,3 +252,6 @@ FUNCTIONS: dict[Any, Any] = {
     np.moveaxis: moveaxis, np.swapaxes: swapaxes, np.flip: flip, np.diagonal: diagonal, np.concatenate: concatenate,
     np.stack: stack, np.vstack: vstack, np.hstack: hstack, np.ravel: lambda x, order="C": reshape(x, -1, order),
     np.flipud: lambda m: flip(m, 0), np.fliplr: lambda m: flip(m, 1)}
+for _module in (np, np.linalg):
+    if hasattr(_module, "matrix_transpose"):  # since NumPy 2
+        FUNCTIONS[_module.matrix_transpose] = lambda x: swapaxes(x, -1, -2)
