@@ -17,14 +17,6 @@ using gpu::ToStatus;
 // A copy to the device that begins before its launch returns has copied these bytes by then.
 constexpr BadIndex kNone;
 
-bool HasIndices(const Program& program) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
-    const auto* search = std::get_if<SearchProblem>(&step.problem);
-    return std::holds_alternative<TakeProblem>(step.problem) ||
-           std::holds_alternative<PutProblem>(step.problem) || (search != nullptr && search->has_sorter);
-  });
-}
-
 }  // namespace
 
 absl::StatusOr<BadIndexBox> BadIndexBox::Create(bool maps_host) {

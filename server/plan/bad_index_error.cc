@@ -1,5 +1,6 @@
 #include "server/plan/bad_index_error.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <variant>
@@ -24,6 +25,14 @@ Indexed IndexedBy(const Problem& problem) {
 }
 
 }  // namespace
+
+bool HasIndices(const Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
+    const auto* search = std::get_if<SearchProblem>(&step.problem);
+    return std::holds_alternative<TakeProblem>(step.problem) ||
+           std::holds_alternative<PutProblem>(step.problem) || (search != nullptr && search->has_sorter);
+  });
+}
 
 absl::Status BadIndexError(const Program& program, const BadIndex& found) {
   if (found.step == BadIndex::kNone) return absl::OkStatus();

@@ -8,6 +8,9 @@
 
 namespace warpline {
 
+// Returns whether indices of the program's operands may be out of range.
+bool HasIndices(const Program& program);
+
 // INVALID_ARGUMENT with the step, the place of the index among the step's indices, its value and the range;
 // OK if there is none.
 absl::Status BadIndexError(const Program& program, const BadIndex& found);

@@ -103,13 +103,17 @@ struct Plan {
   static constexpr std::size_t kNoCount = static_cast<std::size_t>(-1);
   std::vector<std::size_t> counts;
 
+  // The most host memory that the second plan needs. It is admitted with the first one, so that no job is
+  // refused after the other has computed.
+  std::size_t copied_bytes = 0;
+
   std::size_t num_uploads = 0;
 
   // The bytes of the program's inputs and outputs together, wherever they lie.
   std::size_t tensor_bytes = 0;
 
   // Held in host memory from admission until the result has been read.
-  std::size_t HostBytes() const { return memory.input_bytes + memory.output_bytes; }
+  std::size_t HostBytes() const { return memory.input_bytes + memory.output_bytes + copied_bytes; }
   // Returns whether some of its arrays travel in calls of their own.
   bool Streams() const;
   bool IsCounted() const { return !counts.empty(); }

@@ -52,6 +52,20 @@ RequestSource SourceOf(const Plan& whole) {
   return region ? RequestSource::kRegion : RequestSource::kResident;
 }
 
+// The same of a plan that leaves its outputs on the device, to be copied to where they are to go.
+RequestSource SourceOfCounted(const Plan& plan) {
+  bool in_region = false, resident = false, in_message = false;
+  for (int i = 0; i < plan.program.num_inputs; ++i) {
+    const Area area = plan.memory.tensors[static_cast<std::size_t>(i)].area;
+    (area == Area::kShared ? in_region : area == Area::kResident ? resident : in_message) = true;
+  }
+  for (const PlannedOutput& output : plan.outputs) {
+    (output.slice.has_value() ? in_region : output.is_resident() ? resident : in_message) = true;
+  }
+  if (int{in_region} + int{resident} + int{in_message} > 1) return RequestSource::kMixed;
+  return in_region ? RequestSource::kRegion : resident ? RequestSource::kResident : RequestSource::kInline;
+}
+
 // The uploads of a plan, by number.
 std::vector<TensorSpec> UploadsOf(const Plan& plan) {
   std::vector<TensorSpec> uploads(plan.num_uploads);
@@ -346,9 +360,11 @@ void KernelService::SubmitCopies(UnaryCall& call, const Codec& codec, const Plan
     computed.push_back(std::move(binding->memory));
   }
   after.seconds = result.seconds;
+  after.source = SourceOfCounted(*counted);
   ObserveStages(codec.kind, result.seconds);
   if (counted->reports) after.variants = VariantsByPart(counted->program, result.variants);
-  result = Result();  // its memory, and its ticket
+  Ticket ticket = std::move(result.ticket);
+  result = Result();  // and its memory
   const auto made = [&]() -> absl::StatusOr<PlanPtr> {
     ASSIGN_OR_RETURN(Plan plan, CopyPlan(*counted, sizes, compiler_.limits()));
     return compiler_.Complete(codec, std::move(plan));
@@ -366,10 +382,7 @@ void KernelService::SubmitCopies(UnaryCall& call, const Codec& codec, const Plan
     binding.memory = computed[static_cast<std::size_t>(binding.tensor)];
     job.device = binding.memory.place().device;
   }
-  absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.caller(),
-                                                          static_cast<std::int64_t>(plan->tensor_bytes));
-  if (!ticket.ok()) return RespondError(call, codec, plan.get(), ticket.status());
-  job.ticket = *std::move(ticket);
+  job.ticket = std::move(ticket);
   job.plan = plan;
   SetSinks(call, plan, job);
   job.copy_in = [](std::span<std::byte>, int, int) {};
@@ -554,7 +567,7 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
     const std::size_t begin = plan.outputs[i].offset, bytes = plan.outputs[i].spec.bytes;
     if (bytes > 0 && plan.outputs[i].is_inline()) slices.push_back(inline_outputs.sub(begin, begin + bytes));
   }
-  metrics_.CountSuccess(codec.kind, SourceOf(plan), SecondsSince(call.received()));
+  metrics_.CountSuccess(codec.kind, after.source.value_or(SourceOf(plan)), SecondsSince(call.received()));
   CountForOwner(call, "OK");
   call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
   // The call may be gone.

@@ -77,8 +77,9 @@ class KernelService {
     std::vector<std::string> freed;  // ids of tensors that are dropped
     std::shared_ptr<StreamedCall> streamed;
     // The report of a program that runs before the job whose results go to the client (Plan::counts): the
-    // variants that ran, one for each step of the request, and its times.
+    // variants that ran, one for each step of the request, its times, and where the request's arrays lie.
     std::vector<std::string> variants = {};
+    std::optional<RequestSource> source = {};
     PhaseSeconds seconds = {};
   };
   struct Submission;  // of one call: what to do if it is cancelled

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/align.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/scalar_class.h"
 #include "proto/wire/tensor_field.h"
@@ -181,7 +182,13 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
     output.ttl = conversion.sinks[i].ttl;
     output.slice = std::move(conversion.sinks[i].slice);
     output.streamed = conversion.sinks[i].streamed;
+    if (!decoded.plan.IsCounted() || !output.is_inline()) continue;
+    decoded.plan.copied_bytes += AlignUp(output.spec.bytes, kTensorAlignment);
   }
+  // Larger results are refused.
+  decoded.plan.copied_bytes =
+      std::min(decoded.plan.copied_bytes, static_cast<std::size_t>(limits.max_inline_bytes) +
+                                              decoded.plan.outputs.size() * kTensorAlignment);
   for (CheckedTensor::Source& source : conversion.sources) {
     PlannedInput& input = decoded.plan.inputs.emplace_back();
     input.slice = std::move(source.slice);
