@@ -33,7 +33,7 @@ MUTATIONS = [
     Mutation("who is refused is told to come back in an hour", "server/schedule/admission.cc",
              "options_.retry_after);", "absl::Hours(1));", "engine_tests", "Admission*"),
     Mutation("half of the arithmetic of products", "kernels/problem.cc",
-             "return 2.0 * static_cast<double>(p.batch.Count())", "return static_cast<double>(p.batch.Count())",
+             "IsComplex(p.dtype) ? 8 : 2;", "IsComplex(p.dtype) ? 8 : 1;",
              "engine_tests", "*Cost*:*Estimate*"),
     Mutation("buddies are united that are in use", "server/memory/buddy_allocator.cc",
              "buddy >= units_ || state_[buddy] != State::kFree || order_[buddy] != block.order",
