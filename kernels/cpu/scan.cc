@@ -21,7 +21,7 @@ T Combine(T a, T b) {
   } else {
     // A NaN stays: it is neither less nor greater, and only itself unequal to itself.
     const bool takes_b = kOp == ScanOp::kMin ? b < a : b > a;
-    return takes_b || b != b ? b : a;
+    return takes_b || b != b ? b : a;  // NOLINT(misc-redundant-expression)
   }
 }
 

@@ -1,7 +1,6 @@
-// Searches: std::lower_bound or std::upper_bound for each needle.
+// Searches: a bisection for each needle.
 #include <algorithm>
 #include <cstdint>
-#include <ranges>
 
 #include "kernels/cpu/indices.h"
 #include "kernels/cpu/launchers.h"
@@ -16,12 +15,16 @@ void SearchBy(const SearchProblem& problem, const Operands& operands, const KeyA
   const KeyRule rule = KeyRuleOf(problem.dtype);
   const auto* needles = static_cast<const U*>(operands.in[1]);
   auto* y = static_cast<std::int64_t*>(operands.out);
-  const auto places = std::views::iota(std::int64_t{0}, problem.count);
   for (std::int64_t i = 0; i < problem.needles; ++i) {
     const U needle = KeyOf(needles[i], rule);
-    y[i] = (problem.right ? std::ranges::upper_bound(places, needle, {}, key_at)
-                          : std::ranges::lower_bound(places, needle, {}, key_at)) -
-           places.begin();
+    std::int64_t low = 0, high = problem.count;  // the place is in [low, high]
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      const U key = key_at(middle);
+      const bool is_before = problem.right ? !(needle < key) : key < needle;
+      (is_before ? low : high) = is_before ? middle + 1 : middle;
+    }
+    y[i] = low;
   }
 }
 

@@ -16,7 +16,7 @@ struct PlacedKey {
   U key;
   std::uint64_t place;
 
-  auto operator<=>(const PlacedKey&) const = default;
+  auto operator<=>(const PlacedKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // Keys of up to 32 bits lie in one integer with their places, if these are as short.
@@ -25,7 +25,7 @@ struct PackedKey {
 
   PackedKey() = default;
   PackedKey(std::uint32_t key, std::uint64_t place) : packed(std::uint64_t{key} << 32 | place) {}
-  auto operator<=>(const PackedKey&) const = default;
+  auto operator<=>(const PackedKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 template <typename U>
@@ -34,7 +34,7 @@ struct BareKey {
 
   BareKey() = default;
   BareKey(U from, std::uint64_t) : key(from) {}
-  auto operator<=>(const BareKey&) const = default;
+  auto operator<=>(const BareKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 template <typename U>
