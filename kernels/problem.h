@@ -39,7 +39,7 @@ std::string_view Name(Op op);
 struct TransposeProblem {
   DType dtype = DType::kF32;
   Shape shape;  // of x
-  std::array<std::int8_t, kMaxRank> perm{};
+  PerAxis<std::int8_t> perm{};
   std::int64_t row_stride = 0;  // of x, in elements; 0: dense
 
   Shape OutputShape() const;

@@ -36,7 +36,7 @@ absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size
 
 // Rows as long as they are apart are dense, and so is a stride of 0.
 void AppendRowStride(std::string& text, const Shape& shape, std::int64_t row_stride) {
-  const std::int64_t row = shape[shape.rank - 1];
+  const std::int64_t row = RowSize(shape);
   AppendNumber(text, "ld", row_stride == 0 ? row : row_stride, row);
 }
 
@@ -258,7 +258,7 @@ class Line {
 
 // Takes the row stride, which is 0 if the array is dense.
 void TakeRowStride(Line& line, const Shape& shape, std::int64_t& row_stride) {
-  const std::int64_t row = shape[shape.rank - 1];
+  const std::int64_t row = RowSize(shape);
   if (line.TakeNumber("ld", row, row_stride) && row_stride == row) row_stride = 0;
 }
 

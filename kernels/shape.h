@@ -2,19 +2,18 @@
 #ifndef WARPLINE_KERNELS_SHAPE_H_
 #define WARPLINE_KERNELS_SHAPE_H_
 
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 
-namespace warpline {
+#include "kernels/per_axis.h"
 
-inline constexpr int kMaxRank = 8;
+namespace warpline {
 
 // Row-major; dims past `rank` are 0. Validation has made sure that the product fits in an int64_t.
 struct Shape {
   int rank = 0;
-  std::array<std::int64_t, kMaxRank> dims{};
+  PerAxis<std::int64_t> dims{};
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> sizes) {
@@ -36,7 +35,15 @@ struct Shape {
 };
 
 // Elements between neighbours along each axis.
-using Strides = std::array<std::int64_t, kMaxRank>;
+using Strides = PerAxis<std::int64_t>;
+
+// Size of the innermost axis, which is one row. A scalar is a row of one element.
+inline std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
+
+// True if rows that are `row_stride` elements apart follow each other. 0 means dense.
+inline bool HasDenseRows(const Shape& shape, std::int64_t row_stride) {
+  return row_stride == 0 || row_stride == RowSize(shape);
+}
 
 // Returns the strides of a row-major array whose rows are `row_stride` elements apart; 0: dense.
 inline Strides RowMajorStrides(const Shape& shape, std::int64_t row_stride = 0) {

@@ -4,7 +4,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -55,7 +54,7 @@ class View {
   const DLTensor* get() const { return &tensor_; }
 
  private:
-  std::array<std::int64_t, kMaxRank> sizes_;
+  PerAxis<std::int64_t> sizes_;
   DLTensor tensor_;
 };
 

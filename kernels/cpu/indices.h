@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/cpu/looks.h"
 #include "kernels/sort/keys.h"
 #include "kernels/variant.h"
 
@@ -40,11 +41,13 @@ inline std::int64_t PlaceOf(std::int64_t index, std::int64_t axis_size) {
   return place >= 0 && place < axis_size ? place : -1;
 }
 
-// Returns whether all indices are in [-axis_size, axis_size). The first one that is not is reported.
+// Returns whether all indices are in [-axis_size, axis_size). The first one that is not is reported. Returns
+// false if it stopped, too.
 template <typename Index>
 bool CheckIndices(const Index* indices, std::int64_t count, std::int64_t axis_size,
-                  const BadIndexReport& report) {
+                  const BadIndexReport& report, Looks& looks) {
   for (std::int64_t i = 0; i < count; ++i) {
+    if (i % Looks::kPiece == 0 && looks.Stop(Looks::kPiece)) return false;
     const std::int64_t index = LoadIndex(indices + i);
     if (PlaceOf(index, axis_size) >= 0) continue;
     if (report.found != nullptr) {

@@ -2,7 +2,6 @@
 #ifndef WARPLINE_KERNELS_CPU_STRIDED_H_
 #define WARPLINE_KERNELS_CPU_STRIDED_H_
 
-#include <array>
 #include <cstdint>
 
 #include "kernels/shape.h"
@@ -45,17 +44,17 @@ class AxisList {
   Axis RemoveLast() { return count_ > 0 ? Remove(count_ - 1) : Axis{}; }
 
   // Calls f(x_offset, y_offset) for every index, the last axis fastest; once if there is no axis; never if
-  // one is empty.
+  // one is empty. Ends early, and returns false, when f returns false.
   template <typename F>
-  void ForEach(F&& f) const {
+  bool ForEach(F&& f) const {
     for (int i = 0; i < count_; ++i) {
-      if (axes_[i].size == 0) return;
+      if (axes_[i].size == 0) return true;
     }
-    std::array<std::int64_t, kMaxRank> index{};
+    PerAxis<std::int64_t> index{};
     std::int64_t x = 0;
     std::int64_t y = 0;
     while (true) {
-      f(x, y);
+      if (!f(x, y)) return false;
       int i = count_ - 1;
       for (; i >= 0; --i) {
         x += axes_[i].x_stride;
@@ -65,7 +64,7 @@ class AxisList {
         y -= axes_[i].size * axes_[i].y_stride;
         index[i] = 0;
       }
-      if (i < 0) return;
+      if (i < 0) return true;
     }
   }
 
@@ -77,7 +76,7 @@ class AxisList {
   }
 
   int count_ = 0;
-  std::array<Axis, kMaxRank> axes_{};
+  PerAxis<Axis> axes_{};
 };
 
 }  // namespace warpline::cpu

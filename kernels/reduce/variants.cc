@@ -110,10 +110,8 @@ bool CopiesElements(const ReduceProblem& problem, const DeviceTraits&) {
   const bool keeps = problem.op == ReduceOp::kSum || problem.op == ReduceOp::kProd ||
                      problem.op == ReduceOp::kMin || problem.op == ReduceOp::kMax ||
                      problem.op == ReduceOp::kMean || problem.op == ReduceOp::kLogSumExp;
-  const bool is_dense = problem.row_stride == 0 || problem.shape.rank == 0 ||
-                        problem.row_stride == problem.shape[problem.shape.rank - 1];
-  return keeps && is_dense && problem.dtype != DType::kBool && problem.ReducedCount() == 1 &&
-         problem.OutDType() == problem.dtype;
+  return keeps && HasDenseRows(problem.shape, problem.row_stride) && problem.dtype != DType::kBool &&
+         problem.ReducedCount() == 1 && problem.OutDType() == problem.dtype;
 }
 
 cudaError_t LaunchCopy(const ReduceProblem& problem, const Operands& operands, const CudaContext&,

@@ -1,8 +1,9 @@
 // Compress: the rows of a matrix that a mask takes.
 //
 // A first kernel counts the rows that each tile takes, a second adds the counts up, a third writes the
-// numbers of the rows that are taken, and a fourth copies these. The mask is read twice; it has one byte for
-// each row. What limits it is the copy of rows that are short and far apart.
+// numbers of the rows that are taken, and a fourth copies these. The mask is read twice
+// (kernels/reads_twice.h); it has one byte for each row. What limits it is the copy of rows that are short
+// and far apart.
 #include <algorithm>
 #include <cstdint>
 

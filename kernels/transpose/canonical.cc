@@ -15,8 +15,8 @@ Strides CanonicalTranspose::OutputStrides() const {
 CanonicalTranspose Canonicalize(const TransposeProblem& problem) {
   // A run is a maximal sequence of output axes that are consecutive input axes, unit axes left out.
   // run_at[a] is the position in the output of the run that begins with input axis a; -1: none does.
-  std::array<int, kMaxRank> run_at{};
-  std::array<std::int64_t, kMaxRank> run_size{};
+  PerAxis<int> run_at{};
+  PerAxis<std::int64_t> run_size{};
   Strides run_stride{};  // of the innermost axis of the run
   const Strides strides = RowMajorStrides(problem.shape, problem.row_stride);
   run_at.fill(-1);

@@ -2,7 +2,6 @@
 #ifndef WARPLINE_KERNELS_TRANSPOSE_CANONICAL_H_
 #define WARPLINE_KERNELS_TRANSPOSE_CANONICAL_H_
 
-#include <array>
 #include <cstdint>
 
 #include "kernels/problem.h"
@@ -14,8 +13,8 @@ namespace warpline {
 // could be one. The output is dense. Entries past `rank` are 0.
 struct CanonicalTranspose {
   int rank = 0;
-  std::array<std::int64_t, kMaxRank> dims{};
-  std::array<int, kMaxRank> perm{};
+  PerAxis<std::int64_t> dims{};
+  PerAxis<int> perm{};
   Strides in_strides{};  // elements between neighbours along input axis i, in the input
 
   bool IsIdentity() const { return rank == 0 || (rank == 1 && in_strides[0] == 1); }

@@ -46,7 +46,7 @@ std::optional<JoinedTiles> JoinSides(const CanonicalTranspose& transpose, std::i
   TileWalk& walk = tiles.walk;
   walk.in_stride_x = walk.out_stride_y = 1;
   std::int64_t in_extent = 1, out_extent = 1;
-  std::array<bool, kMaxRank> joined{};
+  PerAxis<bool> joined{};
   for (int i = 0; i < depths.x; ++i) {
     const int axis = rank - 1 - i;
     joined[axis] = true;

@@ -1,7 +1,6 @@
 #include "kernels/transpose/packed_box.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <vector>
 
@@ -24,7 +23,7 @@ constexpr double kBoxTooLarge = 128 << 10;
 // Boxes that keep a large device busy.
 constexpr double kBusyBoxes = 264;
 
-using Blocks = std::array<std::int64_t, kMaxRank>;
+using Blocks = PerAxis<std::int64_t>;
 
 std::int64_t RoundUp(std::int64_t size, std::int64_t multiple) { return CeilDiv(size, multiple) * multiple; }
 
@@ -37,7 +36,7 @@ struct Run {
 // One side of the tensor: its axes, the innermost first, and their strides in elements.
 struct Side {
   int rank = 0;
-  std::array<int, kMaxRank> order{};
+  PerAxis<int> order{};
   Strides strides{};
   const CanonicalTranspose* transpose = nullptr;
 
@@ -206,7 +205,7 @@ Layout MakeLayout(const std::vector<BoxAxis>& axes, std::size_t split, std::int6
 void PlanSteps(const Side& in, const Side& out, const Blocks& blocks, int element_bytes, PackedBox& box) {
   box.boxes = 1;
   box.box_extent = box.in_extent = element_bytes;
-  std::array<bool, kMaxRank> done{};
+  PerAxis<bool> done{};
   for (int i = 0; i < 2 * in.rank; ++i) {
     const int axis = i % 2 == 0 ? in.order[i / 2] : out.order[i / 2];
     if (done[axis]) continue;
@@ -228,7 +227,7 @@ void PlanSteps(const Side& in, const Side& out, const Blocks& blocks, int elemen
 std::vector<BoxAxis> AxesOf(const Side& in, const Side& out, const Blocks& blocks, int in_axes, int out_axes,
                             int element_bytes) {
   std::vector<BoxAxis> axes;
-  std::array<bool, kMaxRank> placed{};
+  PerAxis<bool> placed{};
   auto place = [&](const Side& side, int count) {
     for (int i = 0; i < count; ++i) {
       const int axis = side.order[i];

@@ -62,8 +62,9 @@ class MapRules {
     RETURN_IF_ERROR(CheckOperands(op, node, checked));
     if (op == MapOp::kConstant && node.data_type() == v1::DATA_TYPE_UNSPECIFIED) return AddUntyped(node);
     RETURN_IF_ERROR(TypeConstants(op, node, read));
-    ASSIGN_OR_RETURN(checked.dtype, RowOf(op).operands == 0 ? CheckDataType("data_type", node.data_type())
-                                                            : TypeOfResult(op, node));
+    ASSIGN_OR_RETURN(checked.dtype, RowOf(op).operands == 0
+                                        ? CheckDataType("data_type", node.data_type(), IsMapType)
+                                        : TypeOfResult(op, node));
     if (op == MapOp::kConstant) {
       RETURN_IF_ERROR(TakeConstant(checked.dtype, node, read));
       checked.operands[0] = static_cast<std::int16_t>(scalars_.size() - 1);
@@ -278,7 +279,7 @@ class MapRules {
   }
 
   static absl::StatusOr<DType> CheckCast(DType from, v1::DataType data_type) {
-    ASSIGN_OR_RETURN(const DType to, CheckDataType("data_type", data_type));
+    ASSIGN_OR_RETURN(const DType to, CheckDataType("data_type", data_type, IsMapType));
     const unsigned takes = RowOf(MapOp::kCast).takes;
     if (!Has(takes, to)) {
       return FieldError("data_type",

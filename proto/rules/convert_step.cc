@@ -113,7 +113,7 @@ absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOption
 
 absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type) {
   RETURN_IF_ERROR(CheckTakes(x, "cast", IsCast));
-  ASSIGN_OR_RETURN(const DType out, CheckDataType("data_type", data_type));
+  ASSIGN_OR_RETURN(const DType out, CheckDataType("data_type", data_type, IsCast));
   if (!IsCast(out)) {
     return FieldError(
         "data_type", absl::StrCat("nothing is cast to ", TypeName(out), "; supported: ", NamesWhere(IsCast)));

@@ -2,7 +2,6 @@
 #ifndef WARPLINE_PROTO_RULES_VIEWS_H_
 #define WARPLINE_PROTO_RULES_VIEWS_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,7 +31,7 @@ bool IsMatrices(const Operand& x);
 bool ReadsAcross(const Operand& x);
 
 // A permutation of the axes; empty: the last two are swapped. Errors name "perm".
-using Perm = std::array<std::int8_t, kMaxRank>;
+using Perm = PerAxis<std::int8_t>;
 absl::StatusOr<Perm> CheckPerm(const Operand& x, absl::Span<const std::int32_t> given);
 Operand PermuteView(const Operand& x, const Perm& perm);
 

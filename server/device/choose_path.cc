@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "kernels/reads_twice.h"
 #include "kernels/transpose/canonical.h"
 
 namespace warpline {
@@ -25,9 +26,7 @@ Access AccessOf(const TransposeProblem& problem) {
 }
 
 Access AccessOf(const ReduceProblem& problem) {
-  return problem.row_stride == 0 || problem.row_stride == problem.shape[problem.shape.rank - 1]
-             ? Access::kOnce
-             : Access::kScattered;
+  return HasDenseRows(problem.shape, problem.row_stride) ? Access::kOnce : Access::kScattered;
 }
 
 Access AccessOf(const GemmProblem&) { return Access::kOften; }
@@ -56,6 +55,7 @@ Access AccessOf(const MapProblem& problem) {
 }
 
 std::size_t MostMappedBytes(const Problem& problem, bool alone, const PathLimits& limits) {
+  if (ReadsTwice(OpOf(problem))) return 0;  // not a matter of speed: the client could change them in between
   switch (std::visit([](const auto& p) { return AccessOf(p); }, problem)) {
     case Access::kOnce:
       return alone ? limits.mapped_bytes_alone : limits.mapped_bytes;

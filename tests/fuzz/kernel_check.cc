@@ -74,7 +74,8 @@ std::string FlawOfCopies(const Plan& plan, std::span<const std::byte> output) {
     }
     sizes.push_back(size);
   }
-  const absl::StatusOr<Plan> copies = CopyPlan(plan, sizes, kLimits);
+  const absl::StatusOr<Plan> copies =
+      CopyPlan(plan, FoundSpecs(plan, sizes), std::vector<bool>(sizes.size()), kLimits);
   if (absl::IsInvalidArgument(copies.status())) return "";
   if (!copies.ok()) return copies.status().ToString();
   if (copies->HostBytes() <= plan.copied_bytes) return "";

@@ -1,5 +1,4 @@
 // Every way to run a program gives the same result: on its slots, as a graph, in pieces.
-#include <array>
 #include <cstring>
 #include <map>
 #include <string>
@@ -59,7 +58,7 @@ std::vector<std::byte> Reference(const TransposeProblem& problem, std::span<cons
   const Strides strides = RowMajorStrides(problem.shape, problem.row_stride);
   const Shape shape = problem.OutputShape();
   std::vector<std::byte> out(static_cast<std::size_t>(shape.Count()) * element);
-  std::array<std::int64_t, kMaxRank> index{};
+  PerAxis<std::int64_t> index{};
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < out.size(); i += element) {
     std::memcpy(out.data() + i, in.data() + static_cast<std::size_t>(offset) * element, element);

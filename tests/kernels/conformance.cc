@@ -1,7 +1,6 @@
 #include "tests/kernels/conformance.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -143,7 +142,7 @@ Bytes Gathered(const MapProblem& p, const Bytes& got) {
   const Strides strides = p.OutStrides();
   const auto size = static_cast<std::int64_t>(SizeOf(p.OutDType()));
   Bytes elements;
-  std::array<std::int64_t, kMaxRank> index{};
+  PerAxis<std::int64_t> index{};
   for (std::int64_t element = 0; element < p.shape.Count(); ++element) {
     std::int64_t at = ElementsBefore(p.shape, strides);
     for (int axis = 0; axis < p.shape.rank; ++axis) {

@@ -1,7 +1,6 @@
 #include "tests/testing/index_reference.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <random>
 
@@ -12,7 +11,7 @@
 namespace warpline::testing {
 namespace {
 
-using Place = std::array<std::int64_t, kMaxRank>;
+using Place = PerAxis<std::int64_t>;
 
 Place PlaceOf(const Shape& shape, std::int64_t number) {
   Place place{};
@@ -205,6 +204,9 @@ std::vector<TakeProblem> AwkwardTakes(DType dtype) {
              {{9, 128}, 0, {513}},
              {{3, 2, 1, 2, 3, 2, 2}, 4, {2, 2}},
              {{4, 5}, 0, {0}},
+             {{7}, 0, {}},
+             {{2, 1, 3, 2, 2}, 2, {2, 1, 2, 3}},
+             {{1, 1, 1, 1, 1}, 2, {1, 1, 1, 1}},
          }) {
       all.push_back(TakeOf(dtype, index, x, axis, indices));
     }
@@ -216,6 +218,7 @@ std::vector<TakeProblem> AwkwardTakes(DType dtype) {
              {{6, 1, 9}, 2, {6, 1, 20}},
              {{300, 257}, 1, {300, 10}},
              {{257, 300}, 0, {10, 300}},
+             {{2, 1, 3, 2, 2, 1, 2, 3}, 2, {2, 1, 5, 2, 1, 1, 2, 3}},
          }) {
       all.push_back(TakeAlong(dtype, index, x, axis, indices));
     }
@@ -260,6 +263,8 @@ std::vector<PutProblem> AwkwardPuts(DType dtype) {
              {{100003}, 0, 5000},
              {{3, 5}, 1, 0},
              {{0, 5}, 1, 2},
+             {{2, 1, 3, 2, 2, 1, 2, 3}, 2, 4},
+             {{1, 1, 1, 1, 1, 1, 1, 1}, 7, 2},
          }) {
       for (const bool repeats : {false, true}) all.push_back(PutOf(dtype, index, x, axis, count, repeats));
     }

@@ -334,7 +334,7 @@ MapAnswer Map(const MapProblem& problem, std::span<const StepScalars> scalars,
               std::span<const Bytes> inputs) {
   const DType out = problem.OutDType();
   MapAnswer answer{{PartOf(out), {}, {}}, {}};
-  std::array<std::int64_t, kMaxRank> index{};
+  PerAxis<std::int64_t> index{};
   for (std::int64_t element = 0; element < problem.shape.Count(); ++element) {
     std::vector<Number> values;
     std::vector<DType> types;

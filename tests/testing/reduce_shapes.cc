@@ -59,7 +59,7 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
     for (std::uint32_t mask = shape.rank == 0 ? 0 : 1; mask < 1u << shape.rank; ++mask) add(shape, mask);
   };
   for (const Shape& shape :
-       {Shape{}, Shape{0}, Shape{0, 3}, Shape{3, 0}, Shape{4, 0, 5}, Shape{1023}, Shape{1025},
+       {Shape{}, Shape{}, Shape{0}, Shape{0, 3}, Shape{3, 0}, Shape{4, 0, 5}, Shape{1023}, Shape{1025},
         Shape{3, 33, 65}, Shape{5, 1, 129}, Shape{2, 64, 7}, Shape{3, 4, 5, 33}, Shape{7, 1031},
         Shape{1031, 7}, Shape{33, 1}, Shape{4, 9, 1}}) {
     add_all(shape);

@@ -1,7 +1,6 @@
 #include "tests/testing/reference.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -9,7 +8,7 @@
 namespace warpline::testing {
 namespace {
 
-using Index = std::array<std::int64_t, kMaxRank>;
+using Index = PerAxis<std::int64_t>;
 
 // The multi-index of element `flat` of a dense row-major array.
 Index Unflatten(const Shape& shape, std::int64_t flat) {

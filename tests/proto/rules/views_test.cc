@@ -24,7 +24,7 @@ Operand Dense(const Shape& shape) { return RowsOperand("inputs[0]", 0, DType::kF
 // Returns the places in its tensor of the elements of a view, in row-major order.
 Elements ElementsOf(const Operand& x) {
   Elements found;
-  std::array<std::int64_t, kMaxRank> index{};
+  PerAxis<std::int64_t> index{};
   for (std::int64_t element = 0; element < x.shape.Count(); ++element) {
     std::int64_t at = x.offset;
     for (int axis = 0; axis < x.shape.rank; ++axis) {

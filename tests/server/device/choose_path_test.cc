@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/map/pair.h"
+#include "kernels/reads_twice.h"
 
 namespace warpline {
 namespace {
@@ -75,6 +76,47 @@ TEST(ChoosePathTest, ScatteredAccessesStayOffTheBusSooner) {
   EXPECT_EQ(Choose(add, /*alone=*/true), Path::kMapped);
   std::get<MapProblem>(add.steps[0].problem).inputs[1].strides = {0, 1};
   EXPECT_EQ(Choose(add, /*alone=*/true), Path::kGraph) << "a broadcast operand is read many times";
+}
+
+// The server gives a scalar the row stride of its one row, which once was taken for that of the axis before
+// the first.
+TEST(ChoosePathTest, ProblemsOfScalarsHaveAPath) {
+  for (const std::int64_t row_stride : {0, 1}) {
+    for (const ReduceOp op : kAllReduceOps) {
+      const Program program = OneStep(ReduceProblem{.op = op, .shape = {}, .row_stride = row_stride}, 4, 4);
+      EXPECT_EQ(Choose(program, /*alone=*/true), Path::kMapped) << Name(op);
+    }
+    const Program program =
+        OneStep(TransposeProblem{.shape = {}, .perm = {}, .row_stride = row_stride}, 4, 4);
+    EXPECT_EQ(Choose(program, /*alone=*/true), Path::kMapped);
+  }
+  const Program map = OneStep(ToMap({.op = PairOp::kAdd, .shape = {}}), 4, 4);
+  EXPECT_EQ(Choose(map, /*alone=*/true), Path::kMapped);
+  const Program take = OneStep(TakeProblem{.shape = {}, .axis_size = 7, .axis_stride = 1}, 36, 4);
+  EXPECT_EQ(Choose(take, /*alone=*/true), Path::kMapped);
+}
+
+// A client can change its shared memory while a kernel runs.
+TEST(ChoosePathTest, NoKernelReadsTwiceWhereAClientCanWrite) {
+  const Problem problems[] = {CompressProblem{.rows = 8, .width = 2},
+                              SortProblem{.rows = 1, .count = 8, .taken = 8}};
+  for (const Problem& problem : problems) {
+    ASSERT_TRUE(ReadsTwice(OpOf(problem)));
+    const Program program = OneStep(problem, 64, 64);
+    for (const bool shared : {false, true}) {
+      OwnMemory own;
+      if (shared) own.shared = {0, 1};
+      for (const bool alone : {false, true}) {
+        const PathQuestion question{.alone = alone, .can_map = true, .can_cut = true};
+        const Path path = ChoosePath(program, PlanMemory(program, own), question, {});
+        EXPECT_NE(path, Path::kMapped) << Name(OpOf(problem));
+        EXPECT_NE(path, Path::kBlocks) << Name(OpOf(problem));
+      }
+    }
+  }
+  for (const Op op : kAllOps) {
+    EXPECT_EQ(ReadsTwice(op), op == Op::kCompress || op == Op::kSort) << "add the operation above, too";
+  }
 }
 
 TEST(ChoosePathTest, ReductionsRunOnTheirSlotsToo) {
