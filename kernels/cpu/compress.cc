@@ -1,8 +1,8 @@
 // Compress: one row after the other.
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 
 namespace warpline::cpu {
 
@@ -12,9 +12,11 @@ void Compress(const CompressProblem& problem, const Operands& operands) {
   auto* y = static_cast<std::byte*>(operands.out);
   const std::size_t row = static_cast<std::size_t>(problem.width) * SizeOf(problem.dtype);
   std::int64_t count = 0;
+  Looks looks(operands.interest);
   for (std::int64_t i = 0; i < problem.rows; ++i, x += row) {
+    if (looks.Stop(1)) return;
     if (mask[i] == 0) continue;
-    if (row > 0) std::memcpy(y, x, row);
+    if (!CopyInPieces(looks, y, x, static_cast<std::int64_t>(row))) return;
     y += row;
     ++count;
   }

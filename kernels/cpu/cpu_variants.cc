@@ -65,23 +65,51 @@ VariantCost ReduceLoopsCost(const ReduceProblem& problem, const DeviceTraits&) {
               2 * static_cast<double>(problem.OutputShape(false).Count())};
 }
 
-// A node takes about as long as moving its operands through the L1 cache; a function of the library some ten
-// times as long, and what is a loop or a division for each element, longer.
-double CostOf(MapOp op) {
-  switch (op) {
-    case MapOp::kPow:
-      return 40;
+DType OperandType(const MapProblem& problem, std::size_t value) {
+  return value < problem.inputs.size() ? problem.inputs[value].dtype
+                                       : problem.nodes[value - problem.inputs.size()].dtype;
+}
+
+// A node takes about as long as moving its operands through the L1 cache, or a third of what its worst
+// operands take, which tests/bench/worst_operands measures. Denormal numbers are the worst ones: many
+// processors take more than a hundred cycles for each product, quotient or root with one.
+double CostOf(const MapProblem& problem, const MapNode& node) {
+  if (RowOf(node.op).operands == 0) return 0.25;
+  const DType of = OperandType(problem, static_cast<std::size_t>(node.operands[0]));
+  if (IsInteger(of)) {
+    if (node.op == MapOp::kPow) return 40;
+    return node.op == MapOp::kFloorDivide || node.op == MapOp::kRemainder ? 15 : 0.25;
+  }
+  if (!IsFloat(PartOf(of))) return 0.25;
+  const bool is_wide = PartOf(of) == DType::kF64, is_half = SizeOf(of) <= 2;
+  switch (node.op) {
     case MapOp::kFloorDivide:
+    case MapOp::kHypot:
+      return is_wide ? 65 : 45;
+    case MapOp::kPow:
     case MapOp::kRemainder:
-      return 15;
+      return 40;
+    case MapOp::kMultiply:
+    case MapOp::kDivide:
+      if (IsComplex(of)) return node.op == MapOp::kDivide ? (is_wide ? 60 : 30) : (is_wide ? 12 : 7);
+      return is_wide ? 4 : 2;
+    case MapOp::kAbs:
+      if (IsComplex(of)) return is_wide ? 60 : 2;
+      return is_half ? 1 : 0.25;
+    case MapOp::kSqrt:
+    case MapOp::kNextAfter:
+      return is_wide ? 4 : 2;
+    case MapOp::kClip:
+      return is_half ? 2 : 1;
     default:
-      return RowOf(op).max_ulp > 0 ? 4 : 0.25;
+      if (RowOf(node.op).max_ulp > 0) return is_wide ? 32 : 24;
+      return is_half ? 1 : 0.25;
   }
 }
 
 VariantCost MapBlocksCost(const MapProblem& problem, const DeviceTraits&) {
   double nodes = 0.5;
-  for (const MapNode& node : problem.nodes) nodes += CostOf(node.op);
+  for (const MapNode& node : problem.nodes) nodes += CostOf(problem, node);
   return {.serial = nodes * static_cast<double>(problem.shape.Count())};
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/gemm_types.h"
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 
 namespace warpline::cpu {
 namespace {
@@ -54,9 +55,9 @@ struct Matrices {
   C* workspace;
 };
 
-// One block of D: `m` x `n` from (row, col) on.
+// One block of D: `m` x `n` from (row, col) on. Returns false if it stopped.
 template <typename T, typename Out, typename C>
-void ComputeBlock(const GemmProblem& p, const Matrices<T, Out, C>& x, const Factors<C>& factors,
+bool ComputeBlock(Looks& looks, const GemmProblem& p, const Matrices<T, Out, C>& x, const Factors<C>& factors,
                   std::int64_t row, std::int64_t col, std::int64_t m, std::int64_t n) {
   C* const a_data = x.workspace;
   C* const b_data = a_data + kBlockM * kBlockK;
@@ -69,6 +70,8 @@ void ComputeBlock(const GemmProblem& p, const Matrices<T, Out, C>& x, const Fact
     x.a.Widen(row, l, a);
     x.b.Widen(l, col, b);
     sum.noalias() += a * b;
+    constexpr std::int64_t kFlops = 8;  // in a nanosecond
+    if (looks.Stop(2 * m * n * k / kFlops)) return false;
   }
   const Out* bias = x.bias == nullptr ? nullptr : x.bias + col;
   for (std::int64_t i = 0; i < m; ++i) {
@@ -79,6 +82,7 @@ void ComputeBlock(const GemmProblem& p, const Matrices<T, Out, C>& x, const Fact
                                    bias == nullptr ? nullptr : bias + j);
     }
   }
+  return !looks.Stop(8 * m * n);
 }
 
 template <typename T, typename Out>
@@ -89,6 +93,7 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
   if (p.has_bias) x.bias = static_cast<const Out*>(operands.in[p.BiasIndex()]);
   x.d = static_cast<Out*>(operands.out);
   x.workspace = static_cast<C*>(operands.workspace);
+  Looks looks(operands.interest);
 
   const std::int64_t count = p.m == 0 || p.n == 0 ? 0 : p.batch.Count();
   for (std::int64_t matrix = 0; matrix < count; ++matrix, x.d += p.m * p.n) {
@@ -99,7 +104,10 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
     // Columns outermost: the panel of B, read by every block of rows, is the one to stay in cache.
     for (std::int64_t col = 0; col < p.n; col += kBlockN) {
       for (std::int64_t row = 0; row < p.m; row += kBlockM) {
-        ComputeBlock(p, x, factors, row, col, std::min(kBlockM, p.m - row), std::min(kBlockN, p.n - col));
+        if (!ComputeBlock(looks, p, x, factors, row, col, std::min(kBlockM, p.m - row),
+                          std::min(kBlockN, p.n - col))) {
+          return;
+        }
       }
     }
   }

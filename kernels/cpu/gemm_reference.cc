@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/gemm_types.h"
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 
 namespace warpline::cpu {
 namespace {
@@ -21,6 +22,7 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
   const bool reads_c = p.has_c && factors.beta != V{0};
   const auto* bias = p.has_bias ? static_cast<const Out*>(operands.in[p.BiasIndex()]) : nullptr;
   auto* d = static_cast<Out*>(operands.out);
+  Looks looks(operands.interest);
   const std::int64_t count = p.m == 0 || p.n == 0 ? 0 : p.batch.Count();
   for (std::int64_t matrix = 0; matrix < count; ++matrix) {
     const GemmBatch::Matrices at = p.batch.At(matrix);
@@ -30,11 +32,14 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
     for (std::int64_t i = 0; i < p.m; ++i) {
       for (std::int64_t j = 0; j < p.n; ++j) {
         V sum = 0;
-        for (std::int64_t l = 0; l < p.k; ++l) {
-          const T a_il = p.trans_a ? a[l * p.lda + i] : a[i * p.lda + l];
-          const T b_lj = p.trans_b ? b[j * p.ldb + l] : b[l * p.ldb + j];
-          sum += static_cast<V>(a_il) * static_cast<V>(b_lj);
-        }
+        const bool ends = InPieces(looks, p.k, 2, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t l = begin; l < end; ++l) {
+            const T a_il = p.trans_a ? a[l * p.lda + i] : a[i * p.lda + l];
+            const T b_lj = p.trans_b ? b[j * p.ldb + l] : b[l * p.ldb + j];
+            sum += static_cast<V>(a_il) * static_cast<V>(b_lj);
+          }
+        });
+        if (!ends || looks.Stop(8)) return;
         *d++ = FinishElement(p, factors, sum, c == nullptr ? nullptr : c + i * p.ldc + j,
                              bias == nullptr ? nullptr : bias + j);
       }

@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/float16.h"
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 #include "kernels/cpu/real.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/map/code.h"
@@ -392,12 +393,14 @@ void Copy(const MapProblem& problem, const Operands& operands) {
   const auto* x = static_cast<const std::byte*>(operands.in[0]);
   auto* y = static_cast<std::byte*>(operands.out);
   std::int64_t index[kMaxRank] = {}, x_at = 0, y_at = 0;
+  Looks looks(operands.interest);
   for (std::int64_t done = 0; done < walk.count; done += row) {
-    if (whole) {
-      std::memcpy(y + y_at * size, x + x_at * size, static_cast<std::size_t>(row * size));
-    } else {
-      copy(x + x_at * size, from[inner], y + y_at * size, to[inner], row);
-    }
+    const bool ends = whole ? CopyInPieces(looks, y + y_at * size, x + x_at * size, row * size)
+                            : InPieces(looks, row, 2, [&](std::int64_t begin, std::int64_t end) {
+                                copy(x + (x_at + begin * from[inner]) * size, from[inner],
+                                     y + (y_at + begin * to[inner]) * size, to[inner], end - begin);
+                              });
+    if (!ends) return;
     for (int axis = inner - 1; axis >= 0; --axis) {
       x_at += from[axis];
       y_at += to[axis];
@@ -543,11 +546,13 @@ void MapBlocks(const MapProblem& problem, const Operands& operands) {
   }
   Interpreter interpreter(problem, code, operands);
   const std::int64_t count = problem.shape.Count();
-  // Some milliseconds of the slowest instructions.
-  constexpr std::int64_t kBetweenQuestions = 64 * kBlock;
+  constexpr auto kWork = 16;  // of an instruction for an element: some take less, and a few ten times as much
+  const auto instructions = static_cast<std::int64_t>(code.instructions.size()) + 1;
+  Looks looks(operands.interest);
   for (std::int64_t first = 0; first < count; first += kBlock) {
-    if (first % kBetweenQuestions == 0 && operands.interest.HasEnded()) return;
-    interpreter.Run(first, static_cast<int>(std::min<std::int64_t>(kBlock, count - first)));
+    const std::int64_t elements = std::min<std::int64_t>(kBlock, count - first);
+    interpreter.Run(first, static_cast<int>(elements));
+    if (looks.Stop(kWork * instructions * elements)) return;
   }
 }
 

@@ -1,10 +1,10 @@
 // Put: a copy of x, into which the values are written in their order, so that the last one stays.
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 #include "kernels/cpu/indices.h"
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 #include "kernels/operand_sizes.h"
 
 namespace warpline::cpu {
@@ -17,12 +17,16 @@ void PutAs(const PutProblem& problem, const Operands& operands) {
   const auto* values = static_cast<const Bits*>(operands.in[2]);
   auto* y = static_cast<Bits*>(operands.out);
   const std::int64_t size = problem.shape[problem.axis];
-  if (!CheckIndices(indices, InputSizes(problem)[1].count, size, operands.bad_index)) return;
-  std::copy_n(x, problem.shape.Count(), y);
+  Looks looks(operands.interest);
+  if (!CheckIndices(indices, InputSizes(problem)[1].count, size, operands.bad_index, looks)) return;
+  const std::int64_t elements = problem.shape.Count();
+  if (!CopyInPieces(looks, y, x, elements * static_cast<std::int64_t>(sizeof(Bits)))) return;
   const Strides strides = RowMajorStrides(problem.shape);
   const std::int64_t count = problem.index_shape.Count();
-  std::array<std::int64_t, kMaxRank> at{};
+  PerAxis<std::int64_t> at{};
   for (std::int64_t i = 0; i < count; ++i) {
+    constexpr std::int64_t kWork = 8;
+    if (looks.Stop(kWork)) return;
     std::int64_t index_offset = 0, value_offset = 0, y_offset = 0;
     for (int axis = 0; axis < problem.shape.rank; ++axis) {
       index_offset += at[axis] * problem.index_strides[axis];

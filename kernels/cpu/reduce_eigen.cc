@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/float16.h"
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 #include "kernels/cpu/strided.h"
 
 namespace warpline::cpu {
@@ -72,26 +73,30 @@ struct Layout {
 
 // y[...] = the run and all others that `reduced` leads to.
 template <typename Policy, typename T, typename Store>
-void CollapseRuns(const Layout& layout, const T* x, Store store) {
+void CollapseRuns(Looks& looks, const Layout& layout, const T* x, Store store) {
   using In = typename Policy::In;
   using Total = typename Policy::Total;
   layout.kept.ForEach([&](std::int64_t kept, std::int64_t y) {
     Total total = Policy::Identity();
-    layout.reduced.ForEach([&](std::int64_t reduced, std::int64_t) {
+    const bool ends = layout.reduced.ForEach([&](std::int64_t reduced, std::int64_t) {
       for (std::int64_t i = 0; i < layout.run.size; i += kRun) {
         const std::int64_t n = std::min<std::int64_t>(kRun, layout.run.size - i);
         WithRun<In>(x + kept + reduced + i, n, [&](const auto& run) {
           total = Policy::Combine(total, static_cast<Total>(Policy::Collapse(run)));
         });
+        if (looks.Stop(n)) return false;
       }
+      return true;
     });
+    if (!ends || looks.Stop(8)) return false;
     store(y, total);
+    return true;
   });
 }
 
 // y[..., i, ...] = element i of all the runs that `reduced` leads to.
 template <typename Policy, typename T, typename Store>
-void CombineRuns(const Layout& layout, const T* x, Store store) {
+void CombineRuns(Looks& looks, const Layout& layout, const T* x, Store store) {
   using In = typename Policy::In;
   using Total = typename Policy::Total;
   layout.kept.ForEach([&](std::int64_t kept, std::int64_t y) {
@@ -106,13 +111,17 @@ void CombineRuns(const Layout& layout, const T* x, Store store) {
         partial.setConstant(identity);
         runs = 0;
       };
-      layout.reduced.ForEach([&](std::int64_t reduced, std::int64_t) {
+      const bool ends = layout.reduced.ForEach([&](std::int64_t reduced, std::int64_t) {
         WithRun<In>(x + kept + reduced + i, n, [&](const auto& run) { Policy::CombineInto(partial, run); });
         if (++runs == kFlush) flush();
+        return !looks.Stop(n + 8);
       });
+      if (!ends) return false;
       flush();
       for (std::int64_t j = 0; j < n; ++j) store(y + (i + j) * layout.run.y_stride, total[j]);
+      if (looks.Stop(n)) return false;
     }
+    return true;
   });
 }
 
@@ -134,11 +143,12 @@ void Reduce(const ReduceProblem& problem, const Operands& operands) {
   if (collapse && problem.ReducedCount() > 0) layout.run = layout.reduced.RemoveContiguousInX();
 
   const T* x = static_cast<const T*>(operands.in[0]);
+  Looks looks(operands.interest);
   const auto reduce = [&]<typename Policy>(std::type_identity<Policy>, auto store) {
     if (collapse) {
-      CollapseRuns<Policy>(layout, x, store);
+      CollapseRuns<Policy>(looks, layout, x, store);
     } else {
-      CombineRuns<Policy>(layout, x, store);
+      CombineRuns<Policy>(looks, layout, x, store);
     }
   };
   const double count = static_cast<double>(problem.ReducedCount());  // 0: the mean is 0 / 0, NaN

@@ -10,6 +10,7 @@
 
 #include "kernels/cpu/float16.h"
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 #include "kernels/cpu/real.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/reduce/canonical.h"
@@ -19,6 +20,7 @@ namespace {
 
 // Longest run handled at once: its arrays stay in the first-level cache.
 constexpr int kRun = 1024;
+constexpr std::int64_t kWork = 2;  // for an element (Looks)
 
 template <typename T>
 using Array = Eigen::Array<T, Eigen::Dynamic, 1, Eigen::ColMajor, kRun, 1>;  // on the stack
@@ -36,22 +38,28 @@ void WithRun(const T* x, std::int64_t n, F&& f) {
   }
 }
 
-// One result: calls f for the runs of all elements that go into it.
+// One result: calls f for the runs of all elements that go into it. Once it has stopped, the result means
+// nothing.
 template <typename In, typename T, typename F>
-void ForEachRun(const CanonicalReduce& reduce, const T* x, F&& f) {
+void ForEachRun(Looks& looks, const CanonicalReduce& reduce, const T* x, F&& f) {
   const std::int64_t row = reduce.reduced.rank == 0 ? 1 : reduce.reduced.dims[reduce.reduced.rank - 1];
   for (std::int64_t at = 0; at < reduce.reduced_count; at += row) {
     const T* run = x + reduce.reduced.Offset(at);
     for (std::int64_t i = 0; i < row; i += kRun) {
-      WithRun<In>(run + i, std::min<std::int64_t>(kRun, row - i), f);
+      const std::int64_t n = std::min<std::int64_t>(kRun, row - i);
+      WithRun<In>(run + i, n, f);
+      if (looks.Stop(kWork * n)) return;
     }
   }
 }
 
 // n neighbouring results: calls f for the runs that have an element of each.
 template <typename In, typename T, typename F>
-void ForEachRow(const CanonicalReduce& reduce, const T* x, std::int64_t n, F&& f) {
-  for (std::int64_t i = 0; i < reduce.reduced_count; ++i) WithRun<In>(x + reduce.reduced.Offset(i), n, f);
+void ForEachRow(Looks& looks, const CanonicalReduce& reduce, const T* x, std::int64_t n, F&& f) {
+  for (std::int64_t i = 0; i < reduce.reduced_count; ++i) {
+    WithRun<In>(x + reduce.reduced.Offset(i), n, f);
+    if (looks.Stop(kWork * n + 8)) return;
+  }
 }
 
 bool IsAcross(const CanonicalReduce& reduce) {
@@ -60,21 +68,23 @@ bool IsAcross(const CanonicalReduce& reduce) {
 
 // Calls one(x, o) for each result o, or many(x, o, n) for n neighbouring ones.
 template <typename T, typename One, typename Many>
-void ForEachResult(const CanonicalReduce& reduce, const T* x, One&& one, Many&& many) {
+void ForEachResult(Looks& looks, const CanonicalReduce& reduce, const T* x, One&& one, Many&& many) {
   if (!IsAcross(reduce)) {
-    for (std::int64_t o = 0; o < reduce.results; ++o) one(x + reduce.kept.Offset(o), o);
+    for (std::int64_t o = 0; o < reduce.results && !looks.Stop(8); ++o) one(x + reduce.kept.Offset(o), o);
     return;
   }
   const std::int64_t row = reduce.kept.dims[reduce.kept.rank - 1];
   for (std::int64_t o = 0; o < reduce.results; o += row) {
     const T* from = x + reduce.kept.Offset(o);
-    for (std::int64_t i = 0; i < row; i += kRun) many(from + i, o + i, std::min<std::int64_t>(kRun, row - i));
+    for (std::int64_t i = 0; i < row && !looks.Stop(8); i += kRun) {
+      many(from + i, o + i, std::min<std::int64_t>(kRun, row - i));
+    }
   }
 }
 
 // Floats are summed in f64, so that long sums keep their precision.
 template <typename T>
-void Variance(const ReduceProblem& problem, const T* x, T* y) {
+void Variance(Looks& looks, const ReduceProblem& problem, const T* x, T* y) {
   using In = Compute<T>;
   const CanonicalReduce reduce = Canonicalize(problem);
   const auto count = static_cast<double>(reduce.reduced_count);
@@ -84,21 +94,22 @@ void Variance(const ReduceProblem& problem, const T* x, T* y) {
     return RoundTo<T>(problem.op == ReduceOp::kStd ? std::sqrt(variance) : variance);
   };
   ForEachResult(
-      reduce, x,
+      looks, reduce, x,
       [&](const T* from, std::int64_t o) {
         double sum = 0, squares = 0;
-        ForEachRun<In>(reduce, from, [&](const auto& run) { sum += run.template cast<double>().sum(); });
+        ForEachRun<In>(looks, reduce, from,
+                       [&](const auto& run) { sum += run.template cast<double>().sum(); });
         const double mean = sum / count;
-        ForEachRun<In>(reduce, from, [&](const auto& run) {
+        ForEachRun<In>(looks, reduce, from, [&](const auto& run) {
           squares += (run.template cast<double>() - mean).square().sum();
         });
         y[o] = finish(squares);
       },
       [&](const T* from, std::int64_t o, std::int64_t n) {
         Array<double> sums = Array<double>::Zero(n), squares = Array<double>::Zero(n);
-        ForEachRow<In>(reduce, from, n, [&](const auto& run) { sums += run.template cast<double>(); });
+        ForEachRow<In>(looks, reduce, from, n, [&](const auto& run) { sums += run.template cast<double>(); });
         const Array<double> means = sums / count;
-        ForEachRow<In>(reduce, from, n,
+        ForEachRow<In>(looks, reduce, from, n,
                        [&](const auto& run) { squares += (run.template cast<double>() - means).square(); });
         for (std::int64_t i = 0; i < n; ++i) y[o + i] = finish(squares[i]);
       });
@@ -117,7 +128,7 @@ Array<In> Exponentials(const Differences& differences) {
 
 // Exponentials of differences from the maximum. Where that is infinite or NaN, it is the result.
 template <typename T>
-void LogSumExp(const ReduceProblem& problem, const T* x, T* y) {
+void LogSumExp(Looks& looks, const ReduceProblem& problem, const T* x, T* y) {
   using In = Compute<T>;
   using Max = Eigen::internal::scalar_max_op<In, In, Eigen::PropagateNaN>;
   constexpr In kLeast = -std::numeric_limits<In>::infinity();
@@ -126,28 +137,29 @@ void LogSumExp(const ReduceProblem& problem, const T* x, T* y) {
     return RoundTo<T>(std::isfinite(max) ? static_cast<double>(max) + std::log(sum) : max);
   };
   ForEachResult(
-      reduce, x,
+      looks, reduce, x,
       [&](const T* from, std::int64_t o) {
         In max = kLeast;
         double sum = 0;
-        ForEachRun<In>(reduce, from, [&](const auto& run) { max = Max()(max, run.redux(Max())); });
+        ForEachRun<In>(looks, reduce, from, [&](const auto& run) { max = Max()(max, run.redux(Max())); });
         if (std::isfinite(max)) {
-          ForEachRun<In>(reduce, from, [&](const auto& run) { sum += Exponentials<In>(run - max).sum(); });
+          ForEachRun<In>(looks, reduce, from,
+                         [&](const auto& run) { sum += Exponentials<In>(run - max).sum(); });
         }
         y[o] = finish(max, sum);
       },
       [&](const T* from, std::int64_t o, std::int64_t n) {
         Array<In> max = Array<In>::Constant(n, kLeast);
         Array<double> sums = Array<double>::Zero(n);
-        ForEachRow<In>(reduce, from, n, [&](const auto& run) { max = max.binaryExpr(run, Max()); });
-        ForEachRow<In>(reduce, from, n,
+        ForEachRow<In>(looks, reduce, from, n, [&](const auto& run) { max = max.binaryExpr(run, Max()); });
+        ForEachRow<In>(looks, reduce, from, n,
                        [&](const auto& run) { sums += Exponentials<In>(run - max).template cast<double>(); });
         for (std::int64_t i = 0; i < n; ++i) y[o + i] = finish(max[i], sums[i]);
       });
 }
 
 template <typename T>
-void Count(const ReduceProblem& problem, const T* x, void* y) {
+void Count(Looks& looks, const ReduceProblem& problem, const T* x, void* y) {
   using In = std::conditional_t<std::is_same_v<T, Bool>, std::uint8_t, Compute<T>>;
   const CanonicalReduce reduce = Canonicalize(problem);
   const auto store = [&](std::int64_t o, std::int64_t count) {
@@ -159,10 +171,10 @@ void Count(const ReduceProblem& problem, const T* x, void* y) {
     }
   };
   ForEachResult(
-      reduce, x,
+      looks, reduce, x,
       [&](const T* from, std::int64_t o) {
         std::int64_t count = 0;
-        ForEachRun<In>(reduce, from, [&](const auto& run) {
+        ForEachRun<In>(looks, reduce, from, [&](const auto& run) {
           std::int32_t nonzero = 0;
           for (Eigen::Index i = 0; i < run.size(); ++i) nonzero += run[i] != 0 ? 1 : 0;
           count += nonzero;
@@ -171,7 +183,7 @@ void Count(const ReduceProblem& problem, const T* x, void* y) {
       },
       [&](const T* from, std::int64_t o, std::int64_t n) {
         Array<std::int64_t> counts = Array<std::int64_t>::Zero(n);
-        ForEachRow<In>(reduce, from, n, [&](const auto& run) {
+        ForEachRow<In>(looks, reduce, from, n, [&](const auto& run) {
           for (Eigen::Index i = 0; i < n; ++i) counts[i] += run[i] != 0 ? 1 : 0;
         });
         for (std::int64_t i = 0; i < n; ++i) store(o + i, counts[i]);
@@ -197,11 +209,13 @@ bool ReducePassesSupports(const ReduceProblem& problem, const DeviceTraits&) {
 void ReducePasses(const ReduceProblem& problem, const Operands& operands) {
   VisitReal(problem.dtype, [&]<typename T>(std::type_identity<T>) {
     const T* x = static_cast<const T*>(operands.in[0]);
-    if (IsCount(problem.op)) return Count(problem, x, operands.out);
+    Looks looks(operands.interest);
+    if (IsCount(problem.op)) return Count(looks, problem, x, operands.out);
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Float16> ||
                   std::is_same_v<T, BFloat16>) {
-      if (problem.op == ReduceOp::kLogSumExp) return LogSumExp(problem, x, static_cast<T*>(operands.out));
-      Variance(problem, x, static_cast<T*>(operands.out));
+      if (problem.op == ReduceOp::kLogSumExp)
+        return LogSumExp(looks, problem, x, static_cast<T*>(operands.out));
+      Variance(looks, problem, x, static_cast<T*>(operands.out));
     }
   });
 }

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 
 namespace warpline::cpu {
 namespace {
@@ -40,23 +41,34 @@ void ScanAs(const ScanProblem& problem, const Operands& operands) {
   auto* y = static_cast<T*>(operands.out);
   const std::int64_t inner = problem.inner, step = problem.reverse ? -inner : inner;
   const std::int64_t first = problem.reverse ? (problem.count - 1) * inner : 0;
+  Looks looks(operands.interest);
   for (std::int64_t row = 0; row < problem.outer;
        ++row, x += problem.count * inner, y += problem.count * inner) {
     if (inner == 1) {
       T total = Identity<kOp, T>();
       std::int64_t at = first;
-      for (std::int64_t i = 0; i < problem.count; ++i, at += step) {
-        const T next = Combine<kOp>(total, x[at]);
-        y[at] = problem.exclusive ? total : next;
-        total = next;
-      }
+      const bool ends = InPieces(looks, problem.count, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i, at += step) {
+          const T next = Combine<kOp>(total, x[at]);
+          y[at] = problem.exclusive ? total : next;
+          total = next;
+        }
+      });
+      if (!ends) return;
       continue;
     }
     std::int64_t at = first;
-    for (std::int64_t k = 0; k < inner; ++k) y[at + k] = problem.exclusive ? Identity<kOp, T>() : x[at + k];
+    InPieces(looks, inner, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t k = begin; k < end; ++k) {
+        y[at + k] = problem.exclusive ? Identity<kOp, T>() : x[at + k];
+      }
+    });
     for (std::int64_t i = 1; i < problem.count; ++i, at += step) {
       const T* const add = x + (problem.exclusive ? at : at + step);
-      for (std::int64_t k = 0; k < inner; ++k) y[at + step + k] = Combine<kOp>(y[at + k], add[k]);
+      const bool ends = InPieces(looks, inner, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k) y[at + step + k] = Combine<kOp>(y[at + k], add[k]);
+      });
+      if (!ends) return;
     }
   }
 }

@@ -1,11 +1,13 @@
 // Sorts by the standard library, of keys (kernels/sort/keys.h): alone, or with the places of their elements,
 // which make all of them different, so that any sort is stable.
 #include <algorithm>
+#include <bit>
 #include <compare>
 #include <cstdint>
 #include <span>
 
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 #include "kernels/sort/keys.h"
 
 namespace warpline::cpu {
@@ -51,28 +53,52 @@ std::uint64_t PlaceIn(const PlacedKey<U>& entry) {
   return entry.place;
 }
 
-// The first of the sorted entries of a row, as many as there is room for.
+// std::sort, which nothing but an exception of a comparison can stop. Returns false if it stopped.
+template <typename Entry>
+bool SortAll(Looks& looks, std::span<Entry> entries) {
+  struct Stopped {};
+  constexpr std::size_t kShort = std::size_t{1} << 16;  // some milliseconds, without counting
+  if (entries.size() <= kShort) {
+    std::sort(entries.begin(), entries.end());
+    return !looks.Stop(64 * static_cast<std::int64_t>(entries.size()));
+  }
+  try {
+    std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+      constexpr std::int64_t kWork = 4;
+      if (looks.Stop(kWork)) throw Stopped();
+      return a < b;
+    });
+  } catch (const Stopped&) {
+    return false;
+  }
+  return true;
+}
+
+// The first of the sorted entries of a row, as many as there is room for. Returns false if it stopped.
 template <typename Entry, typename U>
-void FirstOf(const U* row, std::int64_t count, const KeyRule& rule, std::span<Entry> first) {
+bool FirstOf(Looks& looks, const U* row, std::int64_t count, const KeyRule& rule, std::span<Entry> first) {
   const auto taken = static_cast<std::int64_t>(first.size());
   const auto entry_at = [&](std::int64_t i) {
     return Entry{KeyOf(row[i], rule), static_cast<std::uint64_t>(i)};
   };
-  for (std::int64_t i = 0; i < taken; ++i) first[static_cast<std::size_t>(i)] = entry_at(i);
-  if (taken == count) {
-    std::sort(first.begin(), first.end());
-    return;
-  }
+  const bool reads = InPieces(looks, taken, 2, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) first[static_cast<std::size_t>(i)] = entry_at(i);
+  });
+  if (!reads) return false;
+  if (taken == count) return SortAll(looks, first);
   // A heap of the first so far, with the last of them in front.
   std::make_heap(first.begin(), first.end());
+  const std::int64_t heap_work = 8 * std::bit_width(first.size());
   for (std::int64_t i = taken; i < count; ++i) {
     const Entry entry = entry_at(i);
+    if (looks.Stop(1)) return false;
     if (!(entry < first.front())) continue;
     std::pop_heap(first.begin(), first.end());
     first.back() = entry;
     std::push_heap(first.begin(), first.end());
+    if (looks.Stop(heap_work)) return false;
   }
-  std::sort_heap(first.begin(), first.end());
+  return SortAll(looks, first);
 }
 
 template <typename Entry, typename U>
@@ -83,8 +109,9 @@ void SortRows(const SortProblem& problem, const Operands& operands) {
                                static_cast<std::size_t>(problem.taken));
   auto* values = problem.values ? static_cast<U*>(operands.out) : nullptr;
   auto* places = static_cast<std::int64_t*>(problem.values ? operands.further[0] : operands.out);
-  for (std::int64_t row = 0; row < problem.rows && !operands.interest.HasEnded(); ++row, x += problem.count) {
-    FirstOf(x, problem.count, rule, first);
+  Looks looks(operands.interest);
+  for (std::int64_t row = 0; row < problem.rows; ++row, x += problem.count) {
+    if (!FirstOf(looks, x, problem.count, rule, first)) return;
     for (const Entry& entry : first) {
       if constexpr (std::is_same_v<Entry, BareKey<U>>) {
         *values++ = ElementOf(KeyIn(entry), rule);

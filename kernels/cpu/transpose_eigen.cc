@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 #include "kernels/cpu/strided.h"
 
 namespace warpline::cpu {
@@ -16,9 +16,10 @@ namespace {
 constexpr std::int64_t kBlock = 32;
 
 // y[i][j] = x[j][i] for a `rows` x `cols` result; the strides are between rows of y and between rows of x.
+// Returns false if it stopped.
 template <typename T>
-void Transpose2D(const T* x, std::int64_t x_stride, T* y, std::int64_t y_stride, std::int64_t rows,
-                 std::int64_t cols) {
+bool Transpose2D(Looks& looks, const T* x, std::int64_t x_stride, T* y, std::int64_t y_stride,
+                 std::int64_t rows, std::int64_t cols) {
   using Source = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
   using Target = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using Stride = Eigen::OuterStride<>;
@@ -30,25 +31,29 @@ void Transpose2D(const T* x, std::int64_t x_stride, T* y, std::int64_t y_stride,
     for (std::int64_t j = 0; j < cols; j += kBlock) {
       const std::int64_t width = std::min(kBlock, cols - j);
       target.block(i, j, height, width) = source.block(i, j, height, width);
+      if (looks.Stop(height * width)) return false;
     }
   }
+  return true;
 }
 
 // `axes` in the order of y.
 template <typename T>
-void Transpose(AxisList axes, const void* x_data, void* y_data) {
-  const T* x = static_cast<const T*>(x_data);
-  T* y = static_cast<T*>(y_data);
+void Transpose(AxisList axes, const Operands& operands) {
+  const T* x = static_cast<const T*>(operands.in[0]);
+  T* y = static_cast<T*>(operands.out);
+  Looks looks(operands.interest);
   const Axis cols = axes.RemoveLast();
   if (cols.size == 1 || cols.x_stride == 1) {  // y's rows are x's rows (or there is only one element)
     axes.ForEach([&](std::int64_t x_offset, std::int64_t y_offset) {
-      std::memcpy(y + y_offset, x + x_offset, cols.size * sizeof(T));
+      return CopyInPieces(looks, y + y_offset, x + x_offset,
+                          cols.size * static_cast<std::int64_t>(sizeof(T)));
     });
     return;
   }
   const Axis rows = axes.RemoveContiguousInX();
   axes.ForEach([&](std::int64_t x_offset, std::int64_t y_offset) {
-    Transpose2D(x + x_offset, cols.x_stride, y + y_offset, rows.y_stride, rows.size, cols.size);
+    return Transpose2D(looks, x + x_offset, cols.x_stride, y + y_offset, rows.y_stride, rows.size, cols.size);
   });
 }
 
@@ -65,15 +70,15 @@ void TransposeEigen(const TransposeProblem& problem, const Operands& operands) {
   // Only the size of an element matters; integers copy every bit pattern, NaNs included, as it is.
   switch (SizeOf(problem.dtype)) {
     case 1:
-      return Transpose<std::uint8_t>(axes, operands.in[0], operands.out);
+      return Transpose<std::uint8_t>(axes, operands);
     case 2:
-      return Transpose<std::uint16_t>(axes, operands.in[0], operands.out);
+      return Transpose<std::uint16_t>(axes, operands);
     case 4:
-      return Transpose<std::uint32_t>(axes, operands.in[0], operands.out);
+      return Transpose<std::uint32_t>(axes, operands);
     case 8:
-      return Transpose<std::uint64_t>(axes, operands.in[0], operands.out);
+      return Transpose<std::uint64_t>(axes, operands);
     case 16:
-      return Transpose<std::complex<double>>(axes, operands.in[0], operands.out);
+      return Transpose<std::complex<double>>(axes, operands);
   }
 }
 

@@ -1,10 +1,10 @@
 // Transpose by the plainest loops: one element at a time, no blocking.
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/cpu/launchers.h"
+#include "kernels/cpu/looks.h"
 #include "kernels/cpu/strided.h"
 
 namespace warpline::cpu {
@@ -17,8 +17,11 @@ void TransposeReference(const TransposeProblem& problem, const Operands& operand
   const std::int64_t count = shape.Count();
   const auto strides = RowMajorStrides(shape, problem.row_stride);
 
-  std::array<std::int64_t, kMaxRank> index{};  // of y
+  PerAxis<std::int64_t> index{};  // of y
+  Looks looks(operands.interest);
   for (std::int64_t i = 0; i < count; ++i) {
+    constexpr std::int64_t kWork = 8;
+    if (looks.Stop(kWork)) return;
     std::int64_t offset = 0;
     for (int axis = 0; axis < shape.rank; ++axis) offset += index[axis] * strides[problem.perm[axis]];
     std::memcpy(y + i * size, x + offset * size, size);

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "kernels/host_device.h"
+#include "kernels/map/fmod.h"
 #include "kernels/saturating_cast.h"
 
 namespace warpline::map {
@@ -105,7 +106,7 @@ struct Remainder {
         return rest;
       }
     } else {
-      const T rest = std::fmod(x, y);
+      const T rest = Fmod(x, y);
       if (rest == 0) return std::copysign(rest, y);
       return (rest < 0) != (y < 0) ? rest + y : rest;
     }
@@ -127,7 +128,7 @@ struct FloorDivide {
       const T quotient = x / y;
       // fmod of an infinity is NaN, of which the standard says the quotient is the infinity.
       if (y == 0 || std::isinf(x) || quotient != quotient) return quotient;
-      T rest = std::fmod(x, y);
+      T rest = Fmod(x, y);
       // x - rest is a multiple of y, but for its rounding.
       T exact = (x - rest) / y;
       if (rest != 0 && (rest < 0) != (y < 0)) exact -= 1;

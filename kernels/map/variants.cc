@@ -10,20 +10,39 @@
 namespace warpline {
 namespace {
 
-// The bytes that take as long to move as one node does for one element. For f32 on an H200, of
-// docs/benchmarks/2026-11-27-h200-maps.md: x*a+b took 1.4 times as long as moving its 8 bytes, and an
-// expression of eight operations 2.6 times as long as its 12. Functions of 64-bit numbers take a hundred
-// instructions and more.
-double BytesLike(const MapNode& node) {
+DType OperandType(const MapProblem& problem, const MapNode& node) {
+  const auto value = static_cast<std::size_t>(node.operands[0]);
+  if (RowOf(node.op).operands == 0) return node.dtype;
+  return value < problem.inputs.size() ? problem.inputs[value].dtype
+                                       : problem.nodes[value - problem.inputs.size()].dtype;
+}
+
+// The bytes that take as long to move as one node does for one element: a third of that of its worst
+// operands, which tests/bench/worst_operands measured on an H200
+// (docs/benchmarks/2026-11-28-h200-worst-operands.md). It is also what ordinary operands of light operations
+// take: x*a+b of f32 took 1.4 times as long as moving its 8 bytes, of
+// docs/benchmarks/2026-11-27-h200-maps.md.
+double BytesLike(const MapProblem& problem, const MapNode& node) {
   const MapOpRow& row = RowOf(node.op);
-  const bool is_function = row.max_ulp > 0 || row.weight == MapWeight::kHeavy;
-  if (!is_function) return 1.5;
-  return SizeOf(node.dtype) < 8 ? 6 : 48;
+  const DType of = OperandType(problem, node);
+  const bool is_wide = SizeOf(of) >= 8;
+  if (IsComplex(of)) return node.op == MapOp::kDivide ? 17 : 10;
+  switch (node.op) {
+    case MapOp::kFloorDivide:
+    case MapOp::kRemainder:  // of floats, up to 7 modular products (fmod.h)
+      return IsFloat(of) ? (is_wide ? 105 : 75) : (is_wide ? 48 : 6);
+    case MapOp::kDivide:
+    case MapOp::kSqrt:
+      return is_wide ? 9 : 7;
+    default:
+      if (row.max_ulp > 0 || row.weight == MapWeight::kHeavy) return is_wide ? 48 : 11;
+      return is_wide ? 5.5 : 3;
+  }
 }
 
 VariantCost InterpreterCost(const MapProblem& problem, const DeviceTraits&) {
   double bytes = 0;
-  for (const MapNode& node : problem.nodes) bytes += BytesLike(node);
+  for (const MapNode& node : problem.nodes) bytes += BytesLike(problem, node);
   const double moved = std::max(BytesOf(problem), 1.0);
   return {.transfer = 1 + bytes * static_cast<double>(problem.shape.Count()) / moved};
 }

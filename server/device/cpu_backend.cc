@@ -107,7 +107,7 @@ class CpuLane : public Lane {
       report.status = std::visit(
           [&](const auto& problem) { return Run(staged, addresses, i, problem, report); }, step.problem);
       // A step that was stopped midway has no result.
-      if (report.status.ok() && MayStop(step.problem)) report.status = CheckAlive(staged);
+      if (report.status.ok()) report.status = CheckAlive(staged);
       if (timed && report.status.ok()) {
         const KernelSeries& series = SeriesOf(step.problem, report.variants.back());
         series.seconds.Observe(SecondsSince(start));
@@ -139,10 +139,6 @@ class CpuLane : public Lane {
       entry->second =
           options_.metrics->Kernel(OpOf(problem), variant, DTypeOf(problem), KernelMemory::kDevice, 0);
     return entry->second;
-  }
-
-  static bool MayStop(const Problem& problem) {
-    return std::holds_alternative<MapProblem>(problem) || std::holds_alternative<SortProblem>(problem);
   }
 
   // Between the steps of a program, which may take long together.
@@ -228,7 +224,10 @@ class CpuBackend : public Backend {
     const std::size_t limit = std::max(options_.lane_bytes, devices_[0].pool_bytes);
     if (needed <= limit) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("the request needs ", needed, " bytes of scratch memory, limit ", limit));
+        absl::StrCat("the request needs ", needed,
+                     " bytes of scratch memory for its intermediate results and "
+                     "its steps; limit ",
+                     limit, " (the server's --device-bytes)"));
   }
 
   std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
