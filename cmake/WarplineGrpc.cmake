@@ -35,9 +35,9 @@ if(WARPLINE_GRPC_CONFIG)
     add_library(warpline_${name} INTERFACE IMPORTED GLOBAL)
   endforeach()
   target_link_libraries(warpline_absl INTERFACE
-    absl::any_invocable absl::cleanup absl::cord absl::flat_hash_map absl::flat_hash_set absl::hash absl::inlined_vector
+    absl::any_invocable absl::cleanup absl::cord absl::failure_signal_handler absl::flat_hash_map absl::flat_hash_set absl::hash absl::inlined_vector
     absl::node_hash_map absl::raw_logging_internal absl::span absl::status absl::statusor absl::str_format absl::strings
-    absl::synchronization absl::time)
+    absl::symbolize absl::synchronization absl::time)
   target_link_libraries(warpline_openssl INTERFACE OpenSSL::SSL OpenSSL::Crypto)
   target_link_libraries(warpline_protobuf INTERFACE protobuf::libprotobuf)
   target_link_libraries(warpline_grpc INTERFACE gRPC::grpc++ gRPC::grpc++_error_details warpline_protobuf warpline_absl

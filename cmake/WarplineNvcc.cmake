@@ -16,7 +16,9 @@ function(warpline_try_nvcc nvcc problem)
   set(dir ${PROJECT_BINARY_DIR}/CMakeFiles/warpline_nvcc)
   file(WRITE ${dir}/check.cu "#include <cublasLt.h>\n__global__ void Kernel() {}\n"
                              "int main() { Kernel<<<1, 1>>>(); return cudaDeviceSynchronize(); }\n")
-  execute_process(COMMAND ${nvcc} -std=c++20 -arch=sm_90a -o check check.cu WORKING_DIRECTORY ${dir}
+  set(include ${WARPLINE_CUBLAS_INCLUDE})
+  list(TRANSFORM include PREPEND -I)
+  execute_process(COMMAND ${nvcc} -std=c++20 -arch=sm_90a ${include} -o check check.cu WORKING_DIRECTORY ${dir}
                   OUTPUT_FILE output.txt ERROR_FILE output.txt RESULT_VARIABLE failed)
   if(failed)
     set(${problem} "${nvcc} does not compile a small program (${dir}/output.txt)" PARENT_SCOPE)
