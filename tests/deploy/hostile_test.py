@@ -1,6 +1,6 @@
 """A daemon answers whatever it is sent: spoilt requests of every method, and packets on the region socket.
 
-    hostile_test.py BIN_DIR [--calls N] [--seed S] [--in-flight N]
+    hostile_test.py BIN_DIR [--calls N] [--seed S] [--in-flight N] [--backend cpu|cuda]
 
 All calls of gRPC go over one channel, several at a time; their codes must be among those that the API documents. In
 between, a valid request must still get the right answer. At the end the daemon must hold nothing of anybody, must not
@@ -10,7 +10,6 @@ have grown, and must end with code 0, for which a daemon with AddressSanitizer a
 import argparse
 import collections
 import os
-import pathlib
 import random
 import re
 import signal
@@ -29,7 +28,6 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTED = {grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED,
               grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION,
               grpc.StatusCode.ABORTED}
@@ -43,12 +41,12 @@ REGION_BYTES = 4096
 
 
 class Daemon:
-    def __init__(self, bin_dir, folder, log):
+    def __init__(self, bin_dir, folder, log, backend):
         self.region_socket = f"{folder}/regions"
         # Freed memory is kept to find uses of it, but the daemon's own growth is to be seen.
         sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=32"
         self.process = subprocess.Popen(
-            [f"{bin_dir}/warplined", "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", "--backend=cpu",
+            [f"{bin_dir}/warplined", "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", f"--backend={backend}",
              "--max-inline-bytes=1M", "--resident-bytes=8M", "--region-bytes=1M", f"--regions={self.region_socket}"],
             stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | {"ASAN_OPTIONS": sanitizer})
         said = dict(re.findall(r"(\w+)=(\S+)", self.process.stdout.readline()))
@@ -287,26 +285,21 @@ class Hostile:
             time.sleep(0.1)
 
 
-def generated_api(folder):
-    subprocess.run(["protoc", f"--proto_path={ROOT}/proto", f"--python_out={folder}",
-                    f"{ROOT}/proto/warpline/v1/warpline.proto"], check=True)
-    sys.path.insert(0, folder)
-    from warpline.v1 import warpline_pb2
-    return warpline_pb2
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bin_dir")
     parser.add_argument("--calls", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--in-flight", type=int, default=16)
+    parser.add_argument("--backend", choices=["cpu", "cuda"], default="cpu")
     arguments = parser.parse_args()
+    # Both are beside this file.
+    import api as messages
+    import spoilt_requests
+    api = messages.load(arguments.bin_dir)
     with tempfile.TemporaryDirectory() as folder:
-        api = generated_api(folder)
-        import spoilt_requests  # beside this file
         log = open(f"{folder}/log", "w+")
-        daemon = Daemon(arguments.bin_dir, folder, log)
+        daemon = Daemon(arguments.bin_dir, folder, log, arguments.backend)
         ended_well = False
         try:
             hostile = Hostile(daemon, api, spoilt_requests, arguments)
@@ -317,6 +310,7 @@ def main():
                     hostile.learn()
                     hostile.talk()
                 if call % CHECK_EVERY == CHECK_EVERY - 1:
+                    print(f"{call + 1} calls", flush=True)
                     hostile.is_well()
                     if hostile.random.random() < 0.3:
                         hostile.drop_tensors()

@@ -9,6 +9,11 @@ TEXTS = ["", "a", "b", "c", "x", "y", "s1", "s2", "openblas", "eigen", "referenc
 KERNELS, TENSORS = "/warpline.v1.KernelService/", "/warpline.v1.TensorService/"
 
 
+def is_repeated(field):
+    """Of a FieldDescriptor. protobuf before 6 has no is_repeated, and 7 has no label."""
+    return field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
+
+
 class Requests:
     """Random valid requests. `ids` are those of resident tensors, of which some may be gone."""
 
@@ -139,7 +144,7 @@ def within(message):
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
-        for part in value if field.label == field.LABEL_REPEATED else [value]:
+        for part in value if is_repeated(field) else [value]:
             found += within(part)
     return found
 
@@ -169,7 +174,7 @@ def change_field(random, root):
     field = random.choice(message.DESCRIPTOR.fields)
     if random.random() < 0.15:
         message.ClearField(field.name)
-    elif field.label == field.LABEL_REPEATED:
+    elif is_repeated(field):
         items = getattr(message, field.name)
         if len(items) > 0 and random.random() < 0.4:
             del items[random.randrange(len(items))]

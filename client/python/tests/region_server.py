@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 
 import numpy as np
+from google.protobuf.message import Message
 from tensor_server import CODE, TensorServer
 
 from messages import DTYPES, data_type
@@ -33,7 +34,7 @@ def slices_in(message):
     """All RegionSlices of a message."""
     for field, value in message.ListFields():
         if field.type == field.TYPE_MESSAGE:
-            for one in value if field.label == field.LABEL_REPEATED else [value]:
+            for one in [value] if isinstance(value, Message) else value:
                 if isinstance(one, v1.RegionSlice):
                     yield one
                 else:
