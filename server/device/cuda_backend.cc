@@ -181,6 +181,22 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   return device;
 }
 
+// Lets the devices copy from one to another.
+absl::Status JoinDevices(std::span<const std::unique_ptr<CudaDevice>> devices) {
+  std::vector<int> cuda_ordinals;
+  for (const auto& device : devices) cuda_ordinals.push_back(device->cuda_ordinal);
+  for (const auto& device : devices) {
+    device->cuda_ordinals = cuda_ordinals;
+    RETURN_IF_ERROR(ToStatus(cudaSetDevice(device->cuda_ordinal), "choosing a device"));
+    for (const int other : cuda_ordinals) {
+      if (other == device->cuda_ordinal) continue;
+      RETURN_IF_ERROR(device->pool->LetReach(other));
+      if (device->resident != nullptr) RETURN_IF_ERROR(device->resident->LetReach(other));
+    }
+  }
+  return absl::OkStatus();
+}
+
 class CudaBackend : public Backend {
  public:
   CudaBackend(std::vector<std::unique_ptr<CudaDevice>> devices, const CudaBackendOptions& options,
@@ -227,7 +243,8 @@ class CudaBackend : public Backend {
     const std::size_t needed = DeviceBytes(program, plan);
     if (needed <= limit) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
-        "the request needs ", needed, " bytes of device memory, workspace included; limit ", limit));
+        "the request needs ", needed, " bytes of scratch memory for its tensors and its steps; limit ", limit,
+        " (the server's --device-bytes)"));
   }
 
   std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
@@ -349,6 +366,7 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOpti
   const OnUnusable on_unusable = options.devices.empty() ? OnUnusable::kSkip : OnUnusable::kFail;
   ASSIGN_OR_RETURN(auto devices,
                    OpenDevices<std::unique_ptr<CudaDevice>>(std::move(ordinals), on_unusable, open));
+  RETURN_IF_ERROR(JoinDevices(devices));
   if (options.tuning != nullptr) {
     RETURN_IF_ERROR(SetUpTuning(devices, *options.tuning, *options.attempts, metrics));
   }

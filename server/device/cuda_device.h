@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "kernels/cuda_variants.h"
 #include "kernels/gemm/cublaslt.h"
@@ -28,6 +29,7 @@ namespace warpline {
 struct CudaDevice {
   DeviceInfo info;
   int cuda_ordinal = 0;             // info.ordinal counts the devices in use
+  std::vector<int> cuda_ordinals;   // of all devices in use
   bool uses_host_pointers = false;  // staging memory has the same addresses on the device
   CudaContext context;              // points to *cublaslt
   std::unique_ptr<CublasLt> cublaslt;

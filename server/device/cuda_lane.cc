@@ -47,6 +47,7 @@ CudaLane::CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metric
       metrics_(metrics),
       h2d_(metrics.Transfer(device.info.ordinal, "h2d")),
       d2h_(metrics.Transfer(device.info.ordinal, "d2h")),
+      peer_bytes_(metrics.PeerCopyBytes(device.info.ordinal)),
       cache_({.entries = options.graph_cache_entries, .bytes = options.graph_cache_bytes},
              metrics.graph_cache, metrics.DeviceMemoryBytes(device.info.ordinal, "graphs")) {}
 
@@ -259,7 +260,31 @@ bool CudaLane::IsTimeToTime() {
   return true;
 }
 
-absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
+absl::Status CudaLane::FetchPeers(StagedProgram& staged, Bindings& bindings, Run& run) {
+  const PeerOperands peers =
+      FindPeerOperands(staged.bindings, staged.program->num_inputs, device_.info.ordinal);
+  if (peers.bytes == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(run.peers, TakeBlock(peers.bytes));
+  bindings.assign(staged.bindings.begin(), staged.bindings.end());
+  for (const PeerOperands::Copy& copy : peers.copies) {
+    Buffer& memory = bindings[copy.binding].memory;
+    const std::span<std::byte> here = run.peers.bytes().subspan(copy.offset, memory.bytes().size());
+    const int from = device_.cuda_ordinals[static_cast<std::size_t>(memory.place().device)];
+    if (copy.is_first) {
+      // The operand is complete, so nothing has to be waited for on its own device.
+      RETURN_IF_ERROR(ToStatus(cudaMemcpyPeerAsync(here.data(), device_.cuda_ordinal, memory.bytes().data(),
+                                                   from, here.size(), StreamFor(staged, run.path)),
+                               "copying an operand from another device"));
+      peer_bytes_.Add(static_cast<double>(here.size()));
+    }
+    memory = Buffer(here, run.peers.place(), nullptr);
+  }
+  staged.bindings = bindings;
+  return absl::OkStatus();
+}
+
+absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
+  StagedProgram staged = given;
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), "choosing a device"));
   Entry* entry = cache_.Find(staged.signature);
   bool known = entry != nullptr;
@@ -297,8 +322,12 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   if (run.path == Path::kGraph && staged.urgent && staged.beside_long) run.path = Path::kCalls;
   run.brief = staged.wait_briefly && run.path == Path::kMapped;
   run.memory = MemoryOf(*staged.plan, run.path);
-  entry = MakeRepointed(staged, entry, run);
-  absl::Status status = Enqueue(staged, *entry, run);
+  Bindings with_copies;
+  absl::Status status = FetchPeers(staged, with_copies, run);
+  if (status.ok()) {
+    entry = MakeRepointed(staged, entry, run);
+    status = Enqueue(staged, *entry, run);
+  }
   if (status.ok() && entry->series[static_cast<std::size_t>(run.memory)].empty()) {
     Describe(*staged.program, run.memory, *entry);
   }
@@ -307,6 +336,7 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
       if (run.timed) RecordTimes(*entry, run);
       LaunchReport report{bad_index_->ErrorOf(*staged.program), entry->variants,
                           run.prepared || !WasAlone(run)};
+      run.peers = Buffer();
       device_.running.fetch_sub(1);
       done(std::move(report));
       return absl::OkStatus();
@@ -329,7 +359,7 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
     } else {
       bad_index_->Discard();
     }
-    run.block = Buffer();  // the next job may count on it once this one is done
+    run.block = run.peers = Buffer();  // the next job may count on them once this one is done
     LaunchReport report{std::move(status), entry->variants, run.prepared || !WasAlone(run)};
     device_.running.fetch_sub(1);
     done(std::move(report));  // the lane may run the next program from here on
@@ -366,12 +396,15 @@ absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& r
   return enqueued;
 }
 
+absl::StatusOr<Buffer> CudaLane::TakeBlock(std::size_t bytes) {
+  absl::StatusOr<Buffer> block = device_.pool->Take(bytes);
+  pool_in_pieces_ = absl::IsResourceExhausted(block.status());
+  return block;
+}
+
 absl::Status CudaLane::EnqueueWork(const StagedProgram& staged, Entry& entry, Run& run) {
   if (const std::size_t bytes = PoolBytesOf(entry, run.path); bytes > 0) {
-    absl::StatusOr<Buffer> block = device_.pool->Take(bytes);
-    pool_in_pieces_ = absl::IsResourceExhausted(block.status());
-    RETURN_IF_ERROR(block.status());
-    run.block = *std::move(block);
+    ASSIGN_OR_RETURN(run.block, TakeBlock(bytes));
   }
   cudaStream_t last = StreamFor(staged, run.path);
   RETURN_IF_ERROR(bad_index_->Prepare(last));

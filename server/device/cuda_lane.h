@@ -85,6 +85,7 @@ class CudaLane : public Lane {
     bool prepared = false;    // for the first time, on this lane
     std::uint64_t order = 0;  // among the launches of the device
     Buffer block;             // of the device's pool, if the lane's memory is not enough
+    Buffer peers;             // likewise, with copies of operands that lie on other devices
   };
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
@@ -120,6 +121,11 @@ class CudaLane : public Lane {
   Entry* MakeRepointed(const StagedProgram& staged, Entry* entry, Run& run);
   // Returns whether the launch can be that of the entry's graph.
   bool FitsRepointed(const StagedProgram& staged, const Entry& entry, const Run& run) const;
+  // Enqueues copies of the operands that lie on other devices, and points the program at them. `bindings` is
+  // memory for its own bindings then.
+  absl::Status FetchPeers(StagedProgram& staged, Bindings& bindings, Run& run);
+  // A block of the device's pool. Notes if the pool has the bytes, but in pieces.
+  absl::StatusOr<Buffer> TakeBlock(std::size_t bytes);
   absl::Status EnqueueWork(const StagedProgram& staged, Entry& entry, Run& run);
   static KernelMemory MemoryOf(const MemoryPlan& plan, Path path);
   // The device's memory that this way to run the program takes beyond the lane's.
@@ -145,6 +151,7 @@ class CudaLane : public Lane {
   const CudaBackendOptions options_;
   Metrics& metrics_;
   TransferSeries h2d_, d2h_;
+  Counter peer_bytes_;
   gpu::Stream stream_, urgent_stream_;  // one of them is in use at a time
   gpu::DeviceBytes arena_;
   std::optional<BadIndexBox> bad_index_;

@@ -64,6 +64,16 @@ absl::Status DevicePool::KeepAll() {
                   "setting up a pool of device memory");
 }
 
+absl::Status DevicePool::LetReach(int cuda_ordinal) {
+  int can = 0;
+  RETURN_IF_ERROR(ToStatus(cudaDeviceCanAccessPeer(&can, cuda_ordinal, cuda_ordinal_), "looking for peers"));
+  if (can == 0) return absl::OkStatus();
+  cudaMemAccessDesc access = {};
+  access.location = {.type = cudaMemLocationTypeDevice, .id = cuda_ordinal};
+  access.flags = cudaMemAccessFlagsProtReadWrite;
+  return ToStatus(cudaMemPoolSetAccess(pool_.get(), &access, 1), "opening a pool to another device");
+}
+
 absl::Status DevicePool::Grow() {
   void* all = nullptr;
   RETURN_IF_ERROR(ToStatus(cudaMallocFromPoolAsync(&all, bytes_, pool_.get(), stream_.get()),

@@ -47,6 +47,10 @@ class DevicePool {
 
   std::size_t bytes() const { return bytes_; }
 
+  // Lets another device read and write the pool's blocks, if the hardware has a way between the two.
+  // Otherwise copies between them go through the host.
+  absl::Status LetReach(int cuda_ordinal);
+
   // Drop the buffer only when the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if the
   // pool has no block of this size, which fragments can cause even where their sum would do. The device is
   // current. An empty buffer for 0 bytes.

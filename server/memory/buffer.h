@@ -29,6 +29,8 @@ class Buffer {
 
   std::span<std::byte> bytes() const { return bytes_; }
   const Place& place() const { return place_; }
+  // The first `bytes` of it, with the same owner.
+  Buffer First(std::size_t bytes) const { return Buffer(bytes_.first(bytes), place_, owner_); }
 
  private:
   std::span<std::byte> bytes_;

@@ -27,11 +27,15 @@ struct TensorStore::Entry {
   bool removed = false;
   bool is_upload = false;
   std::shared_ptr<StreamedCall> call;  // to which it belongs; null for resident tensors
+  std::size_t result = 0;              // its number among the call's results
   ByteRanges written;
   std::list<const ByteRange*> writing;
 
+  bool IsResult() const { return call != nullptr && !is_upload; }
+  // Uses keep a tensor, but not the result of a call: only its way to the client does.
+  bool IsKept() const { return uses > 0 && !IsResult(); }
   MonotonicTime LeaseEnd() const {
-    return (call != nullptr ? call->used() : lease_begin) + absl::ToChronoNanoseconds(ttl);
+    return (IsResult() ? call->progressed() : lease_begin) + absl::ToChronoNanoseconds(ttl);
   }
 };
 

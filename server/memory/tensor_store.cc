@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -80,13 +81,40 @@ absl::StatusOr<absl::Duration> TensorStore::Ttl(double seconds) const {
                       absl::ToDoubleSeconds(options_.max_ttl)));
 }
 
-int TensorStore::RoomiestDevice() const {
+int TensorStore::DeviceFor(const Claimant& client, std::size_t bytes,
+                           std::span<const std::size_t> operands) const {
   MutexLock lock(&mutex_);
+  const auto merits = [&](std::size_t i) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    const std::size_t left = options_.device_bytes[i] - used_bytes_[i];
+    const auto own = clients_bytes_.find({client, static_cast<int>(i)});
+    return std::tuple(bytes <= left, operands.empty() ? 0 : operands[i],
+                      own == clients_bytes_.end() ? 0 : own->second, left);
+  };
   std::size_t best = 0;
   for (std::size_t i = 1; i < used_bytes_.size(); ++i) {
-    if (options_.device_bytes[i] - used_bytes_[i] > options_.device_bytes[best] - used_bytes_[best]) best = i;
+    if (merits(i) > merits(best)) best = i;
   }
   return static_cast<int>(best);
+}
+
+absl::Status TensorStore::CheckEverFits(OwnerId owner, std::size_t bytes) const {
+  const std::size_t limit = *std::max_element(options_.device_bytes.begin(), options_.device_bytes.end());
+  if (limit == 0 && bytes > 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("results of ", bytes,
+                     " bytes cannot be resident: the server keeps none, as its "
+                     "--resident-bytes is 0"));
+  }
+  const auto refuse = [bytes](std::size_t most, std::string_view whose) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "results of ", bytes, " bytes together do not fit into the memory for resident tensors: ",
+        std::string(whose), " has ", most));
+  };
+  if (bytes > limit) return refuse(limit, "a device of the server (--resident-bytes)");
+  if (options_.limits_of == nullptr) return absl::OkStatus();
+  const std::optional<std::int64_t> quota = options_.limits_of(owner).resident_bytes;
+  if (!quota.has_value() || bytes <= static_cast<std::size_t>(*quota)) return absl::OkStatus();
+  return refuse(static_cast<std::size_t>(*quota), "this owner's quota");
 }
 
 absl::Status TensorStore::CheckQuota(OwnerId owner, int device, std::size_t bytes) const {
@@ -117,10 +145,15 @@ double TensorStore::QuotaRatio(OwnerId owner) const {
   return static_cast<double>(most) / std::max(static_cast<double>(*quota), 1.0);
 }
 
-void TensorStore::Charge(OwnerId owner, int device, std::size_t bytes, int tensors) {
-  std::size_t& own = owners_bytes_[{owner, device}];
-  own += bytes * static_cast<std::size_t>(tensors);
-  if (own == 0) owners_bytes_.erase({owner, device});
+void TensorStore::Charge(const Caller& caller, int device, std::size_t bytes, int tensors) {
+  const OwnerId owner = caller.owner;
+  const auto count = [&](auto& map, const auto& key) {
+    std::size_t& held = map[key];
+    held += bytes * static_cast<std::size_t>(tensors);
+    if (held == 0) map.erase(key);
+  };
+  count(owners_bytes_, std::pair(owner, device));
+  count(clients_bytes_, std::pair(caller.client, device));
   used_bytes_[static_cast<std::size_t>(device)] += bytes * static_cast<std::size_t>(tensors);
   tensors_.Add(tensors);
   if (options_.owner_metrics != nullptr) {
@@ -132,7 +165,6 @@ void TensorStore::Charge(OwnerId owner, int device, std::size_t bytes, int tenso
 }
 
 absl::StatusOr<Buffer> TensorStore::Allocate(const Caller& caller, int device, std::size_t bytes) {
-  const OwnerId owner = caller.owner;
   const std::size_t limit = device_bytes(device);
   const std::size_t charged = AlignUp(std::min(bytes, limit + 1), kTensorAlignment);
   FairBudget::Part part;
@@ -150,13 +182,13 @@ absl::StatusOr<Buffer> TensorStore::Allocate(const Caller& caller, int device, s
                        " take ", used, " of ", limit, " bytes (the server's --resident-bytes)");
       return charged <= limit ? Full(text) : absl::ResourceExhaustedError(text);
     }
-    RETURN_IF_ERROR(CheckQuota(owner, device, charged));
+    RETURN_IF_ERROR(CheckQuota(caller.owner, device, charged));
     ASSIGN_OR_RETURN(part, number_.Take(caller.claimant));
-    Charge(owner, device, charged, 1);
+    Charge(caller, device, charged, 1);
   }
-  const auto give_back = [this, owner, device, charged](void*) {
+  const auto give_back = [this, caller, device, charged](void*) {
     MutexLock lock(&mutex_);
-    Charge(owner, device, charged, -1);
+    Charge(caller, device, charged, -1);
   };
   // The memory goes before its charge.
   std::shared_ptr<void> charge(this, give_back);
@@ -234,6 +266,7 @@ TensorStore::Info TensorStore::AddResult(OwnerId owner, const TensorSpec& spec, 
   entry->ttl = ttl;
   entry->memory = std::move(memory);
   entry->complete = true;
+  entry->result = call->AddResult();
   entry->call = std::move(call);
   MutexLock lock(&mutex_);
   Insert(owner, entry);
@@ -246,7 +279,7 @@ void TensorStore::DropIdleResults(absl::Duration idle) {
   MutexLock lock(&mutex_);
   std::vector<Entry*> found;
   for (const auto& [key, entry] : entries_) {
-    if (entry->call != nullptr && !entry->is_upload && entry->uses == 0 && entry->call->used() <= limit) {
+    if (entry->IsResult() && entry->uses == 0 && entry->call->used() <= limit) {
       found.push_back(entry.get());
     }
   }
@@ -267,7 +300,7 @@ absl::StatusOr<TensorStore::Info> TensorStore::Create(const Caller& caller, cons
 }
 
 TensorStore::Info TensorStore::InfoOf(const Entry& entry) const {
-  const auto left = entry.uses > 0 ? entry.ttl : absl::FromChrono(entry.LeaseEnd() - MonotonicClock::now());
+  const auto left = entry.IsKept() ? entry.ttl : absl::FromChrono(entry.LeaseEnd() - MonotonicClock::now());
   return {.id = entry.key.second,
           .spec = entry.spec,
           .device = entry.memory.place().device,
@@ -282,7 +315,7 @@ absl::StatusOr<std::shared_ptr<TensorStore::Entry>> TensorStore::Find(OwnerId ow
   if (found == entries_.end() || (found->second->is_upload && !writes)) return NoSuchTensor(id);
   // The thread that ends leases may be late.
   const Entry& entry = *found->second;
-  if (entry.uses == 0 && entry.LeaseEnd() <= MonotonicClock::now()) return NoSuchTensor(id);
+  if (!entry.IsKept() && entry.LeaseEnd() <= MonotonicClock::now()) return NoSuchTensor(id);
   return found->second;
 }
 
@@ -299,7 +332,7 @@ absl::StatusOr<TensorStore::Reading> TensorStore::Read(OwnerId owner, std::strin
   ++entry->uses;
   const Buffer& memory = entry->memory;
   return Reading{InfoOf(*entry), Buffer(memory.bytes(), memory.place(), std::make_shared<Use>(*this, entry)),
-                 entry->call};
+                 entry->call, entry->result};
 }
 
 absl::StatusOr<TensorStore::Writing> TensorStore::Write(OwnerId owner, std::string_view id,
@@ -435,9 +468,10 @@ void TensorStore::ExpireInTurn() {
     const auto first = *expiries_.begin();
     if (first.first > now) continue;
     Entry& entry = *first.second;
-    const MonotonicTime end = entry.uses > 0 ? now + kAgain : entry.LeaseEnd();
+    const MonotonicTime end = entry.IsKept() ? now + kAgain : entry.LeaseEnd();
     if (end <= now) {
       expired_.Add();
+      if (entry.IsResult()) entry.call->Expire();
       gone = Remove(entry);
       continue;
     }

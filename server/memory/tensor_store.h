@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -70,6 +71,7 @@ class TensorStore {
     Info info;
     Buffer memory;
     std::shared_ptr<StreamedCall> call;  // whose result it is; null for others
+    std::size_t result = 0;              // its number among the results of the call
   };
 
   // A range of a tensor that is being written, and grows at its end. If it is destroyed without Commit,
@@ -117,9 +119,13 @@ class TensorStore {
   std::size_t device_bytes(int device) const {
     return options_.device_bytes[static_cast<std::size_t>(device)];
   }
-  // The device that has the most bytes left.
-  int RoomiestDevice() const;
+  // Chooses the device for tensors of `bytes` together: of those that have room for them, the one where most
+  // bytes of the request's operands lie (`operands` has the bytes by device, or is empty), then the one where
+  // the client has most, then the one with most bytes left.
+  int DeviceFor(const Claimant& client, std::size_t bytes, std::span<const std::size_t> operands = {}) const;
 
+  // RESOURCE_EXHAUSTED, without a delay, if the owner's tensors on one device can never have so many bytes.
+  absl::Status CheckEverFits(OwnerId owner, std::size_t bytes) const;
   // Memory for one more tensor of this caller, which counts from here on. RESOURCE_EXHAUSTED, with the
   // figures, if there is none left, of the device's or of the owner's, or if the caller has as many tensors
   // as its part of all of them; with a delay if there would be room without the others.
@@ -134,8 +140,8 @@ class TensorStore {
   std::string AddUpload(OwnerId owner, const TensorSpec& spec, Buffer memory,
                         std::shared_ptr<StreamedCall> call);
   void RemoveUploads(OwnerId owner, std::span<const std::string> ids);
-  // A result. The lease of all results of a call begins anew when one of them has been used, and not by
-  // Renew.
+  // A result. The lease of all results of a call begins anew when enough of them has been read for the first
+  // time (StreamedCall::min_progress), and by nothing else.
   Info AddResult(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory,
                  std::shared_ptr<StreamedCall> call);
 
@@ -185,7 +191,7 @@ class TensorStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // How much of its quota the owner uses, on the device where it is the most; 0 without a quota.
   double QuotaRatio(OwnerId owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Charge(OwnerId owner, int device, std::size_t bytes, int tensors)
+  void Charge(const Caller& caller, int device, std::size_t bytes, int tensors)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ExpireInTurn();
 
@@ -202,6 +208,8 @@ class TensorStore {
   std::set<Expiry> expiries_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::size_t> used_bytes_ ABSL_GUARDED_BY(mutex_);                          // by device
   std::map<std::pair<OwnerId, int>, std::size_t> owners_bytes_ ABSL_GUARDED_BY(mutex_);  // those above 0
+  absl::flat_hash_map<std::pair<Claimant, int>, std::size_t> clients_bytes_
+      ABSL_GUARDED_BY(mutex_);  // likewise
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread expiring_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/align.h"
+
 namespace warpline {
 
 bool SharedSlicesAreAligned(std::span<const Binding> bindings) {
@@ -10,6 +12,28 @@ bool SharedSlicesAreAligned(std::span<const Binding> bindings) {
     return binding.staged.area != Area::kShared ||
            reinterpret_cast<std::uintptr_t>(binding.memory.bytes().data()) % kTensorAlignment == 0;
   });
+}
+
+PeerOperands FindPeerOperands(std::span<const Binding> bindings, int num_inputs, int device) {
+  PeerOperands peers;
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    const Buffer& memory = bindings[i].memory;
+    if (bindings[i].tensor >= num_inputs || bindings[i].staged.area != Area::kResident) continue;
+    if (memory.place().kind != Place::Kind::kDevice || memory.place().device == device) continue;
+    if (memory.bytes().empty()) continue;
+    const auto earlier =
+        std::find_if(peers.copies.begin(), peers.copies.end(), [&](const PeerOperands::Copy& copy) {
+          const std::span<std::byte> bytes = bindings[copy.binding].memory.bytes();
+          return bytes.data() == memory.bytes().data() && bytes.size() == memory.bytes().size();
+        });
+    if (earlier != peers.copies.end()) {
+      peers.copies.push_back({.binding = i, .offset = earlier->offset, .is_first = false});
+      continue;
+    }
+    peers.copies.push_back({.binding = i, .offset = peers.bytes});
+    peers.bytes += AlignUp(memory.bytes().size(), kTensorAlignment);
+  }
+  return peers;
 }
 
 Bindings MakeBindings(const MemoryPlan& plan) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "kernels/program.h"
@@ -25,6 +26,19 @@ using Bindings = absl::InlinedVector<Binding, 4>;
 // Returns whether kernels can compute on all of the shared slices as on tensors that the server has placed. A
 // client may let its slices begin at any address, but kernels access aligned words.
 bool SharedSlicesAreAligned(std::span<const Binding> bindings);
+
+// The operands of a program that lie on other devices than the one that runs it, and a block of its memory
+// for copies of them. An operand that is bound several times is copied once.
+struct PeerOperands {
+  struct Copy {
+    std::size_t binding = 0;  // of an operand
+    std::size_t offset = 0;   // of its copy in the block
+    bool is_first = true;     // otherwise an earlier binding has the same bytes, and this is their copy too
+  };
+  std::vector<Copy> copies;
+  std::size_t bytes = 0;  // of the block
+};
+PeerOperands FindPeerOperands(std::span<const Binding> bindings, int num_inputs, int device);
 
 // All inputs and outputs of a plan, where the plan places them. Those with memory of their own lack it yet.
 Bindings MakeBindings(const MemoryPlan& plan);

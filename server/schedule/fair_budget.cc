@@ -41,6 +41,11 @@ absl::StatusOr<FairBudget::Part> FairBudget::Take(const Claimant& claimant, std:
   const std::int64_t held = Held(claimant), limit = LimitOf(claimant);
   const bool is_first =
       options_.first_is_granted && Held(claimant.share) == 0 && units <= options_.total - used_;
+  if (!is_first && units > Largest(claimant)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(units, " ", options_.what, " are more than one client may have at a time, which is ",
+                     Largest(claimant), " of the server's ", options_.total));
+  }
   if (!is_first && held + units > limit) {
     return WithRetryAfter(
         absl::ResourceExhaustedError(absl::StrCat(

@@ -46,8 +46,11 @@ struct Job {
   // ScalarCount of them for each step of the plan, in the order of the steps.
   ScalarValues scalars;
   Bindings bindings;  // of each input and output of the plan
-  // The device where resident inputs lie; nothing if there are none.
+  // The device that has to run the job: where most bytes of its resident operands lie, or where its results
+  // are to stay. Nothing if any may.
   std::optional<int> device;
+  // The memory that copies of operands take there which lie on other devices.
+  std::size_t peer_bytes = 0;
   // Finds memory for resident outputs on the device that the job has got. Called once, before the launch, if
   // there are any.
   absl::AnyInvocable<absl::Status(int device, Bindings& bindings) const> find_sinks;
@@ -68,8 +71,19 @@ struct Job {
   PhaseSeconds seconds;
   Ticket ticket;
   [[no_unique_address]] nvtx::RequestNumber number;  // for its ranges
+  std::string_view request_id;                       // valid until `done` has been called
   // Called exactly once, from any thread; must not block.
   absl::AnyInvocable<void(Result)> done;
+
+  // The bytes of its device's pool that the job takes while it runs.
+  std::size_t device_bytes() const { return plan->device_bytes + peer_bytes; }
+  // An estimate of how long the copies from other devices take.
+  double peer_seconds() const { return static_cast<double>(peer_bytes) / kPeerBytesPerSecond; }
+
+ private:
+  // Two H200 without peer access, where copies go through the host; NVLink has ten times as much
+  // (docs/benchmarks/2026-11-28-h200-two-gpus.md).
+  static constexpr double kPeerBytesPerSecond = 38e9;
 };
 
 // Why the job must not go on; OK if it may.

@@ -67,11 +67,11 @@ std::size_t Lanes::LargestPool(std::optional<int> only) const {
   return largest;
 }
 
-LaneRunner* Lanes::Take(int index, const Plan& plan, bool kept) {
+LaneRunner* Lanes::Take(int index, std::size_t pool_bytes, bool stateless, bool kept) {
   Device& device = devices_[static_cast<std::size_t>(index)];
-  LaneRunner* const lane = plan.stateless ? device.free.back() : device.free.front();
-  (plan.stateless ? device.free.pop_back() : device.free.pop_front());
-  device.free_bytes -= plan.device_bytes;
+  LaneRunner* const lane = stateless ? device.free.back() : device.free.front();
+  (stateless ? device.free.pop_back() : device.free.pop_front());
+  device.free_bytes -= pool_bytes;
   first_device_ = (first_device_ + 1) % devices_.size();
   ++(kept ? busy_kept_ : device.ordinary);
   ++busy_;
@@ -79,9 +79,9 @@ LaneRunner* Lanes::Take(int index, const Plan& plan, bool kept) {
   return lane;
 }
 
-void Lanes::GiveBack(LaneRunner* lane, const Plan& plan, bool kept) {
+void Lanes::GiveBack(LaneRunner* lane, std::size_t pool_bytes, bool kept) {
   Device& device = devices_[static_cast<std::size_t>(lane->device())];
-  device.free_bytes += plan.device_bytes;
+  device.free_bytes += pool_bytes;
   device.free.push_back(lane);
   --(kept ? busy_kept_ : device.ordinary);
   --busy_;

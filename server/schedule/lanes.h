@@ -13,7 +13,6 @@
 #include "absl/time/time.h"
 #include "server/device/backend.h"
 #include "server/observe/metrics.h"
-#include "server/plan/plan.h"
 #include "server/schedule/lane_runner.h"
 
 namespace warpline {
@@ -55,11 +54,12 @@ class Lanes {
   void PutFirst(const Wish& wish) { first_for_pool_ = wish; }
   // The most that the pool of a device has that the job may run on.
   std::size_t LargestPool(std::optional<int> only) const;
-  // A free lane of the device that DeviceFor has just named, and the plan's bytes of its pool. Lanes that
-  // keep graphs for the plan are taken in turn, so that each of them has met every signature in time;
-  // otherwise the one that ran last, which has the warmest caches and a thread that may still be awake.
-  LaneRunner* Take(int device, const Plan& plan, bool kept);
-  void GiveBack(LaneRunner* lane, const Plan& plan, bool kept);
+  // A free lane of the device that DeviceFor has just named, and so many bytes of its pool. Lanes that keep
+  // graphs for the program are taken in turn, so that each of them has met every signature in time. For a
+  // stateless program it is the one that ran last, which has the warmest caches and a thread that may still
+  // be awake.
+  LaneRunner* Take(int device, std::size_t pool_bytes, bool stateless, bool kept);
+  void GiveBack(LaneRunner* lane, std::size_t pool_bytes, bool kept);
   // The job does not wait any more.
   void Forget(std::uint64_t job);
 

@@ -38,8 +38,13 @@ struct Caller {
   // The owner of the call's resident tensors and regions: an identity, or kAnonymous.
   OwnerId owner = kAnonymous;
   Claimant claimant;
+  // The client itself, also among those of an identity. Its tensors lie together on one device.
+  Claimant client;
 };
-inline Caller CallerWith(OwnerId identity) { return {.owner = identity, .claimant = {.share = identity}}; }
+inline Caller CallerWith(OwnerId identity, ClientId client = 0) {
+  return {
+      .owner = identity, .claimant = {.share = identity}, .client = {.share = identity, .client = client}};
+}
 
 }  // namespace warpline
 

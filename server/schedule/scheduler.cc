@@ -99,7 +99,7 @@ void Scheduler::ShowDepth() {
 
 Scheduler::JobId Scheduler::Submit(Job job) {
   const Use use(*this);
-  if (const std::size_t bytes = job.plan->device_bytes; bytes > 0) {
+  if (const std::size_t bytes = job.device_bytes(); bytes > 0) {
     std::size_t largest = 0;
     {
       MutexLock lock(&mutex_);
@@ -107,19 +107,24 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     }
     // CheckFits of the backend has looked at the largest pool of all devices.
     if (bytes > largest) {
-      const int device = job.device.value_or(0);
-      FinishWith(std::move(job), absl::FailedPreconditionError(absl::StrCat(
-                                     "the request needs ", bytes, " bytes of scratch memory on device ",
-                                     device, ", where its resident operands lie; limit ", largest)));
+      std::string text = absl::StrCat("the request needs ", bytes, " bytes of scratch memory on device ",
+                                      job.device.value_or(0), ", where its resident tensors lie");
+      if (job.peer_bytes > 0) {
+        absl::StrAppend(&text, ", ", job.peer_bytes, " of them for operands that lie on other devices");
+      }
+      absl::StrAppend(&text, "; limit ", largest, " (the server's --device-bytes)");
+      FinishWith(std::move(job), absl::FailedPreconditionError(text));
       return 0;
     }
   }
   const bool small = IsSmall(*job.plan);
   const Claimant claimant = job.caller.claimant;
   if (options_.limits_of != nullptr) job.weight = options_.limits_of(job.caller.owner).weight;
-  job.expected_seconds = job.plan->alone.seconds() > 0 ? job.plan->alone.seconds() : job.plan->device_seconds;
+  job.expected_seconds =
+      (job.plan->alone.seconds() > 0 ? job.plan->alone.seconds() : job.plan->device_seconds) +
+      job.peer_seconds();
   const double cost = job.expected_seconds / job.weight;
-  const bool needs_pool = job.plan->device_bytes > 0;
+  const bool needs_pool = job.device_bytes() > 0;
   auto queued = std::make_unique<Queued>();
   queued->job = std::move(job);
   queued->since = MonotonicClock::now();
@@ -184,12 +189,12 @@ void Scheduler::Withdraw(Job job, bool was_ready, absl::Status why) {
 }
 
 void Scheduler::GoAhead(const Job& job) {
-  ++AheadOf(*job.plan);
+  ++AheadOf(job);
   if (!IsShort(*job.plan)) lane_shares_.Stage(job.caller.claimant, job.plan->device_seconds);
 }
 
 void Scheduler::NoLongerAhead(const Job& job) {
-  --AheadOf(*job.plan);
+  --AheadOf(job);
   if (!IsShort(*job.plan)) lane_shares_.EndStaging(job.caller.claimant, job.plan->device_seconds);
   refused_after_.reset();
 }
@@ -213,7 +218,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
       }
     }
     device = lanes_->DeviceFor({.job = candidate.queued->id,
-                                .pool_bytes = plan.device_bytes,
+                                .pool_bytes = job.device_bytes(),
                                 .only = job.device,
                                 .kept = kept,
                                 .whole_pool = candidate.queued->whole_pool});
@@ -241,7 +246,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
     ++long_running_;
     lane_shares_.Start(staged.queued->job.caller.claimant, plan.device_seconds);
   }
-  matched.lane = lanes_->Take(*device, plan, kept);
+  matched.lane = lanes_->Take(*device, staged.queued->job.device_bytes(), plan.stateless, kept);
   matched.staged = std::move(staged);
   return matched;
 }
@@ -330,10 +335,12 @@ void Scheduler::Run(Matched& matched) {
                                  .urgent = matched.urgent,
                                  .beside_long = matched.beside_long,
                                  .owner = job.caller.claimant.share};
+  matched.request = RunningRequest(job.request_id);
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
   queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
   if (options_.watchdog != nullptr) {
-    matched.running = options_.watchdog->Started(lane->device(), job.plan->device_seconds);
+    matched.running =
+        options_.watchdog->Started(lane->device(), job.plan->device_seconds + job.peer_seconds());
   }
   lane->lane().Launch(program, [this, launched, matched = std::move(matched)](LaunchReport report) mutable {
     OnLaunched(matched, launched, std::move(report));
@@ -344,6 +351,7 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   const Use use(*this);
   if (options_.watchdog != nullptr) options_.watchdog->Ended(matched.running);
   matched.staged.queued->on_device.End();
+  matched.request.End();
   if (report.pool_in_pieces && CheckAlive(matched.staged.queued->job).ok() &&
       !std::exchange(matched.staged.queued->whole_pool, true)) {
     PutBack(matched);
@@ -360,10 +368,13 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   result.bindings = std::move(job.bindings);
   matched.staged.slots.input.Release();
   // Alone it would not have taken longer than beside others.
-  const bool informs = !report.shared || job.seconds.device < job.plan->alone.seconds();
+  const bool informs =
+      job.peer_bytes == 0 && (!report.shared || job.seconds.device < job.plan->alone.seconds());
   if (result.status.ok() && informs) job.plan->alone.Measured(job.seconds.device);
   const double charged =
-      ChargedSeconds(job.seconds.device, report.shared, job.plan->alone, job.plan->device_seconds);
+      std::min(job.seconds.device,
+               ChargedSeconds(job.seconds.device, report.shared, job.plan->alone, job.plan->device_seconds) +
+                   job.peer_seconds());
   if (options_.owner_metrics != nullptr) {
     options_.owner_metrics->Of(job.caller.owner).device_seconds.Add(charged);
   }
@@ -390,7 +401,7 @@ void Scheduler::PutBack(Matched& matched) {
   }
   if (matched.staged.copied) for_memory_.Charge(claimant, cost);  // FreeLane has given it back
   GoAhead(job);
-  lanes_->PutFirst({.job = id, .pool_bytes = job.plan->device_bytes, .only = job.device, .whole_pool = true});
+  lanes_->PutFirst({.job = id, .pool_bytes = job.device_bytes(), .only = job.device, .whole_pool = true});
   for_lane_.PutBack(claimant, cost, id,
                     {.queued = std::move(matched.staged.queued), .slots = std::move(matched.staged.slots)});
   ShowDepth();
@@ -401,7 +412,7 @@ void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds)
   const double difference = (seconds - job.expected_seconds) / job.weight;
   for_lane_.Charge(job.caller.claimant, difference);
   if (matched.staged.copied) for_memory_.Charge(job.caller.claimant, difference);
-  lanes_->GiveBack(matched.lane, *job.plan, matched.kept);
+  lanes_->GiveBack(matched.lane, job.device_bytes(), matched.kept);
   if (!IsShort(*job.plan)) {
     --long_running_;
     lane_shares_.End(job.caller.claimant, job.plan->device_seconds);

@@ -20,6 +20,7 @@
 #include "server/device/backend.h"
 #include "server/device/watchdog.h"
 #include "server/memory/staging_pool.h"
+#include "server/observe/crash_report.h"
 #include "server/observe/metrics.h"
 #include "server/observe/nvtx.h"
 #include "server/observe/owner_metrics.h"
@@ -43,8 +44,9 @@ namespace warpline {
 // ones, nor for results that clients do not read.
 //
 // A program that does not fit into a lane's own memory takes some of its device's pool while it runs
-// (Plan::device_bytes), and is matched only with a device whose pool has so much left. The first job that has
-// to wait for this is not passed by others that need a pool; those that need none do pass.
+// (Plan::device_bytes), and so do copies of operands that lie on other devices. Such a job is matched only
+// with a device whose pool has so much left. The first job that has to wait for this is not passed by others
+// that need a pool; those that need none do pass.
 //
 // Some lanes are kept for short jobs, and the kernels of as many of these go before those of long ones: so
 // they wait neither for the end of a long job nor behind long kernels that were launched before. More than
@@ -114,6 +116,7 @@ class Scheduler {
     bool alone = false;                        // nothing else runs or waits, but long jobs beside a short one
     bool urgent = false, beside_long = false;  // as of StagedProgram
     DeviceWatchdog::Token running;
+    RunningRequest request;
   };
   struct Copying;  // has its payload written by workers
   // Waits for a lane; small jobs have no memory yet.
@@ -155,8 +158,8 @@ class Scheduler {
   // The next job that can do its next step now, with all it needs for that.
   std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Staged> TakeForMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int& AheadOf(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return plan.device_bytes > 0 ? ahead_for_pool_ : IsShort(plan) ? ahead_short_ : ahead_;
+  int& AheadOf(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return job.device_bytes() > 0 ? ahead_for_pool_ : IsShort(*job.plan) ? ahead_short_ : ahead_;
   }
   void GoAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoLongerAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -28,7 +28,7 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
     starved_ = starved_ || first_.has_value();
     return std::nullopt;
   }
-  const auto has_place = [this](const Job& job) { return AheadOf(*job.plan) < lanes_->size(); };
+  const auto has_place = [this](const Job& job) { return AheadOf(job) < lanes_->size(); };
   const auto may_go_ahead = [&](const std::unique_ptr<Queued>& queued) {
     const Job& job = queued->job;
     if (!has_place(job)) return false;
@@ -111,7 +111,7 @@ void Scheduler::OnCopied(Copying& copying) {
     const double cost = job.expected_seconds / job.weight;
     const JobId id = staged.queued->id;
     MutexLock lock(&mutex_);
-    const bool needs_pool = job.plan->device_bytes > 0;
+    const bool needs_pool = job.device_bytes() > 0;
     if (!IsShort(*job.plan)) lane_shares_.BecomeReady(claimant);
     for_lane_.Push(claimant, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)},
                    needs_pool);

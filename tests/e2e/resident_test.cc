@@ -248,41 +248,6 @@ TEST_F(ResidentTest, ATensorThatIsInUseOutlivesItsDrop) {
   EXPECT_TRUE(daemon_.AwaitMetric("warpline_resident_bytes", "device=\"0\"", 0));
 }
 
-TEST_F(ResidentTest, AJobRunsWhereItsOperandsLieAndNotAcrossDevices) {
-  const std::string data = BytesOf({1, 2, 3, 4});
-  std::vector<std::string> ids;
-  for (int device = 0; device < 2; ++device) {
-    v1::CreateRequest request;
-    request.set_data_type(v1::DATA_TYPE_F32);
-    for (int i = 0; i < 2; ++i) request.add_shape(2);
-    request.set_device(device);
-    grpc::ClientContext context;
-    v1::CreateResponse response;
-    const grpc::Status status = tensors_.stub().Create(&context, request, &response);
-    if (device == 1 && !status.ok()) GTEST_SKIP() << "needs two GPUs: " << status.error_message();
-    ASSERT_TRUE(status.ok()) << status.error_message();
-    EXPECT_EQ(response.tensor().device(), device);
-    ids.push_back(response.tensor().resident().id());
-    ASSERT_TRUE(tensors_.Put(ids.back(), 0, data).status.ok());
-  }
-  for (int device = 0; device < 2; ++device) {
-    v1::TransposeRequest request;
-    request.mutable_x()->mutable_resident()->set_id(ids[static_cast<std::size_t>(device)]);
-    for (int i = 0; i < 10; ++i) {
-      const auto answer = Transpose(request);
-      ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
-      EXPECT_EQ(answer.response.execution().device(), device);
-      EXPECT_THAT(F32Values(answer.response.y()), ElementsAre(1, 3, 2, 4));
-    }
-  }
-  v1::GemmRequest request;
-  request.mutable_a()->mutable_resident()->set_id(ids[0]);
-  request.mutable_b()->mutable_resident()->set_id(ids[1]);
-  const auto answer = Gemm(request);
-  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(answer.status.error_message(), HasSubstr("devices 0 and 1"));
-}
-
 TEST_F(ResidentTest, AResultOfACallThatIsCancelledIsGone) {
   v1::GemmRequest request = SlowGemm();
   if (daemon_.backend() != "cpu") request.set_variant("naive");

@@ -130,8 +130,26 @@ TEST_F(TensorStoreTest, MemoryIsBoundedAndTheFiguresAreGiven) {
   EXPECT_THAT(store_.Allocate(CallerWith(kAnonymous), 1, 8192), IsOk());
   EXPECT_THAT(store_.Allocate(CallerWith(kAnonymous), 0, static_cast<std::size_t>(-1)),
               StatusIs(absl::StatusCode::kResourceExhausted));
-  EXPECT_EQ(store_.RoomiestDevice(), 1);
   EXPECT_EQ(metrics_.ResidentBytes(0).Value(), 3072) << "what was refused, or given back, does not count";
+}
+
+TEST_F(TensorStoreTest, TensorsOfAClientLieTogetherWhileThereIsRoom) {
+  const Caller first = CallerWith(kOwner, 1), second = CallerWith(kOwner, 2);
+  const int home = store_.DeviceFor(first.client, 1024);
+  EXPECT_EQ(home, 1) << "a new client goes where most room is";
+  const auto kept = store_.Allocate(first, 0, 1024);
+  EXPECT_EQ(store_.DeviceFor(first.client, 1024), 0) << "where it has some already";
+  EXPECT_EQ(store_.DeviceFor(second.client, 1024), 1) << "though it is of the same owner";
+  EXPECT_EQ(store_.DeviceFor(first.client, 4096), 1) << "there is no room for it beside the others";
+}
+
+TEST_F(TensorStoreTest, ResultsLieWhereMostOfTheOperandsDo) {
+  const Caller caller = CallerWith(kOwner, 1);
+  const auto kept = store_.Allocate(caller, 0, 512);
+  EXPECT_EQ(store_.DeviceFor(caller.client, 100, std::vector<std::size_t>{10, 20}), 1);
+  EXPECT_EQ(store_.DeviceFor(caller.client, 100, std::vector<std::size_t>{20, 10}), 0);
+  EXPECT_EQ(store_.DeviceFor(caller.client, 100, std::vector<std::size_t>{20, 20}), 0) << "as its own";
+  EXPECT_EQ(store_.DeviceFor(caller.client, 4096, std::vector<std::size_t>{20, 10}), 1) << "no room";
 }
 
 TEST(TensorStoreWithoutMemoryTest, SaysThatItKeepsNone) {

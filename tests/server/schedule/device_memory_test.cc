@@ -115,7 +115,7 @@ class DeviceMemoryTest : public ::testing::Test {
 
   // If the job is small, this thread has started it, or found that it has to wait, when Submit returns.
   Submitted Submit(int name, std::size_t device_bytes, OwnerId owner = 0, std::size_t payload_bytes = 1,
-                   std::optional<int> device = std::nullopt) {
+                   std::optional<int> device = std::nullopt, std::size_t peer_bytes = 0) {
     Plan plan;
     plan.memory.input_bytes = plan.memory.output_bytes = payload_bytes;
     plan.device_bytes = device_bytes;
@@ -129,6 +129,7 @@ class DeviceMemoryTest : public ::testing::Test {
     };
     job.caller = CallerWith(owner);
     job.device = device;
+    job.peer_bytes = peer_bytes;
     auto promise = std::make_shared<std::promise<Result>>();
     Submitted submitted{.result = promise->get_future()};
     job.done = [promise](Result result) { promise->set_value(std::move(result)); };
@@ -183,6 +184,22 @@ TEST_F(DeviceMemoryTest, AJobWaitsForWhatARunningOneHolds) {
   End(2, b);
 }
 
+TEST_F(DeviceMemoryTest, CopiesOfOperandsFromOtherDevicesTakeThePoolToo) {
+  Make({100, 100});
+  auto a = Submit(1, 40, 0, 1, 0, /*peer_bytes=*/30), b = Submit(2, 0, 0, 1, 0, /*peer_bytes=*/40);
+  EXPECT_EQ(Started(), std::vector<int>{1}) << "70 of 100 bytes are taken";
+  EXPECT_EQ(backend_->SetAside(), std::vector<std::size_t>{40}) << "what the program itself may take";
+  End(1, a);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2}));
+  End(2, b);
+  auto c = Submit(3, 40, 0, 1, 1, /*peer_bytes=*/61);
+  const absl::Status status = c.result.get().status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("101 bytes of scratch memory on device 1"), std::string::npos) << status;
+  EXPECT_NE(status.message().find("61 of them for operands that lie on other devices"), std::string::npos)
+      << status;
+}
+
 TEST_F(DeviceMemoryTest, MemoryOfAFailedJobComesBack) {
   Make({100});
   auto a = Submit(1, 100), b = Submit(2, 100);
@@ -232,8 +249,8 @@ TEST_F(DeviceMemoryTest, AJobThatNoDeviceOfItsOperandsCanServeIsRefused) {
   const absl::Status status = never.result.get().status;
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_EQ(status.message(),
-            "the request needs 200 bytes of scratch memory on device 1, where its resident operands lie; "
-            "limit 100");
+            "the request needs 200 bytes of scratch memory on device 1, where its resident tensors lie; "
+            "limit 100 (the server's --device-bytes)");
   auto there = Submit(2, 200, /*owner=*/0, /*payload_bytes=*/1, /*device=*/0);
   EXPECT_EQ(backend_->DeviceOf(2), 0);
   End(2, there);

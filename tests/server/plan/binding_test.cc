@@ -1,0 +1,56 @@
+#include "server/plan/binding.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace warpline {
+namespace {
+
+class PeerOperandsTest : public ::testing::Test {
+ protected:
+  // A binding to a resident tensor of so many bytes.
+  Binding On(int device, int tensor, std::size_t bytes) {
+    memory_.emplace_back(bytes);
+    return {.tensor = tensor,
+            .staged = {.area = Area::kResident},
+            .memory = Buffer(memory_.back(), {.kind = Place::Kind::kDevice, .device = device}, nullptr)};
+  }
+
+  std::vector<std::vector<std::byte>> memory_;
+};
+
+TEST_F(PeerOperandsTest, OperandsOfOtherDevicesGetAlignedPlacesInOneBlock) {
+  const Bindings bindings = {On(1, 0, 100), On(0, 1, 50), On(2, 2, 300)};
+  const PeerOperands peers = FindPeerOperands(bindings, 3, /*device=*/0);
+  ASSERT_EQ(peers.copies.size(), 2u);
+  EXPECT_EQ(peers.copies[0].binding, 0u);
+  EXPECT_EQ(peers.copies[0].offset, 0u);
+  EXPECT_EQ(peers.copies[1].binding, 2u);
+  EXPECT_EQ(peers.copies[1].offset, kTensorAlignment);
+  EXPECT_EQ(peers.bytes, 3 * kTensorAlignment);
+}
+
+TEST_F(PeerOperandsTest, AnOperandThatIsBoundTwiceIsCopiedOnce) {
+  Bindings bindings = {On(1, 0, 100), On(1, 1, 100)};
+  bindings.push_back({.tensor = 2, .staged = {.area = Area::kResident}, .memory = bindings[0].memory});
+  const PeerOperands peers = FindPeerOperands(bindings, 3, /*device=*/0);
+  ASSERT_EQ(peers.copies.size(), 3u);
+  EXPECT_TRUE(peers.copies[0].is_first && peers.copies[1].is_first);
+  EXPECT_FALSE(peers.copies[2].is_first);
+  EXPECT_EQ(peers.copies[2].offset, peers.copies[0].offset);
+  EXPECT_EQ(peers.bytes, 2 * kTensorAlignment);
+}
+
+TEST_F(PeerOperandsTest, ResultsSlotsHostMemoryAndNothingAreNotCopied) {
+  Bindings bindings = {On(1, 5, 100), On(1, 0, 0)};
+  bindings.push_back({.tensor = 1, .staged = {.area = Area::kInput}});
+  std::vector<std::byte> host(64);
+  bindings.push_back({.tensor = 2,
+                      .staged = {.area = Area::kResident},
+                      .memory = Buffer(host, {.kind = Place::Kind::kHost}, nullptr)});
+  EXPECT_EQ(FindPeerOperands(bindings, /*num_inputs=*/5, /*device=*/0).bytes, 0u);
+}
+
+}  // namespace
+}  // namespace warpline
