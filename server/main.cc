@@ -38,6 +38,7 @@
 #include "server/memory/tensor_store.h"
 #include "server/new_token.h"
 #include "server/observe/access_log.h"
+#include "server/observe/crash_report.h"
 #include "server/observe/http_server.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -144,6 +145,7 @@ void EndStreamedCalls(StreamedCalls& calls, TensorStore& tensors, absl::Time dea
     tensors.DropIdleResults(kGone);
     absl::SleepFor(absl::Milliseconds(5));
   }
+  calls.EndWaiting();  // their clients can bring nothing more
 }
 
 // For calls to end with the status of a device that has failed.
@@ -282,13 +284,16 @@ int Serve(const ServerOptions& options) {
       {**backend, plans, compilers, workers, admission, pool, **scheduler, tensors, streamed, regions,
        options.send_timeout, name_of, owner_metrics.get()},
       metrics);
-  TensorService tensor_service({**backend, tensors, transfers, admission, pool, workers, background},
-                               metrics);
+  TensorService tensor_service(
+      {**backend, tensors, transfers, admission, pool, workers, compilers, background}, metrics);
   const std::vector<std::string> region_paths = RegionPaths(options, options.RegionBytes(available));
   RegionService region_service(regions, !region_paths.empty());
-  const auto max_region_bytes = [&](const Caller& caller) { return regions.MaxBytesOf(caller); };
-  const InfoService info({.version = kVersion, .revision = kRevision}, options, **backend,
-                         region_paths.empty() ? nullptr : std::function(max_region_bytes));
+  InfoService::OwnLimits own_limits;
+  own_limits.upload_bytes = [&](const Caller& caller) { return streamed.MaxBytesOf(caller.claimant); };
+  if (!region_paths.empty()) {
+    own_limits.region_bytes = [&](const Caller& caller) { return regions.MaxBytesOf(caller); };
+  }
+  const InfoService info({.version = kVersion, .revision = kRevision}, options, **backend, own_limits);
 
   const auto handle = [&](std::size_t codec) {
     return [&kernels, codec](UnaryCall& call) { kernels.Handle(call, kernels.codecs()[codec]); };
@@ -385,8 +390,9 @@ int Serve(const ServerOptions& options) {
   EndStreamedCalls(streamed, tensors, deadline, device_failed);
   const absl::Time work_deadline = device_failed ? absl::Now() + kToFail : deadline;
   // Work that comes with accepted calls is still admitted, including uploads in progress.
-  const bool drained =
-      (*server)->Drain(work_deadline) && admission.AwaitIdle(After(work_deadline - absl::Now()));
+  const bool ended = (*server)->Drain(work_deadline);
+  tensors.DropIdleResults(absl::ZeroDuration());  // nobody can fetch them any more
+  const bool drained = ended && admission.AwaitIdle(After(work_deadline - absl::Now()));
   // The connections that are left are idle.
   const bool closed = (*server)->Shutdown(drained ? work_deadline : absl::Now());
   if (!drained || device_failed) {
@@ -403,6 +409,7 @@ int Serve(const ServerOptions& options) {
 }
 
 int Main(int argc, char** argv) {
+  ReportCrashes(argv[0]);
   // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
   // builds: every lock of every thread then goes through one global lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

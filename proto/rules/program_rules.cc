@@ -8,6 +8,7 @@
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/index_steps.h"
+#include "proto/rules/known_fields.h"
 #include "proto/rules/order_steps.h"
 #include "proto/rules/reduce_steps.h"
 #include "proto/rules/repeat_steps.h"
@@ -35,7 +36,8 @@ absl::Status CheckName(const std::string& field, const std::string& name) {
 
 absl::Status CheckCount(std::size_t given, std::size_t count) {
   if (given == count) return absl::OkStatus();
-  return FieldError("inputs", absl::StrCat("has ", given, " names; the operation reads ", count));
+  return FieldError("inputs", absl::StrCat("has ", given, given == 1 ? " name" : " names",
+                                           "; the operation reads ", count));
 }
 
 bool AllKnown(const OperandList& inputs) {
@@ -195,18 +197,6 @@ absl::StatusOr<StepResults> CheckEmitting(const v1::Step& step, const OperandLis
       return Alone(SearchsortedSteps(x, *inputs[1], inputs.size() > 2 ? inputs[2] : nullptr,
                                      step.searchsorted(), variant, emit));
   }
-}
-
-// True if the step has fields of a newer API: its operation, or an option of it.
-bool IsForeign(const v1::Step& step) {
-  const auto has_unknown = [](const google::protobuf::Message& message) {
-    return !message.GetReflection()->GetUnknownFields(message).empty();
-  };
-  if (has_unknown(step)) return true;
-  static const auto* const kOperation = v1::Step::descriptor()->FindOneofByName("operation");
-  const google::protobuf::Reflection& fields = *step.GetReflection();
-  const auto* const operation = fields.GetOneofFieldDescriptor(step, kOperation);
-  return operation != nullptr && has_unknown(fields.GetMessage(step, operation));
 }
 
 }  // namespace
@@ -432,7 +422,10 @@ absl::StatusOr<std::optional<Operand>> ProgramRules::CheckConcat(const v1::Step&
 absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep add) {
   const v1::Step& step = program_.steps(index);
   Value& value = values_[static_cast<std::size_t>(num_inputs_ + index)];
-  const bool foreign = foreign_steps_ && IsForeign(step);
+  // A step of a newer API: another server may know it.
+  const absl::Status known_fields = CheckAllKnown(step);
+  const bool foreign = !known_fields.ok();
+  if (foreign && !foreign_steps_) return known_fields;
   std::vector<Operand> known;
   known.reserve(static_cast<std::size_t>(step.inputs_size()));
   OperandList inputs;

@@ -13,8 +13,6 @@ std::string Sub(std::string_view field, const char* part) {
   return absl::StrCat(std::string(field), ".", part);
 }
 
-bool Any(DType) { return true; }
-
 // With this limit the sum of the bytes of all tensors of a program, each rounded up to its alignment, stays
 // far below 2^63.
 constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 56;
@@ -78,7 +76,7 @@ absl::StatusOr<Shape> CheckShape(std::string_view field, absl::Span<const std::i
   return shape;
 }
 
-absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type) {
+absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type, bool (*holds)(DType)) {
   // The enumerations list the same types in the same order; the API's has one more in front.
   if (data_type > v1::DATA_TYPE_UNSPECIFIED && static_cast<std::size_t>(data_type) <= kAllDTypes.size()) {
     return kAllDTypes[data_type - 1];
@@ -86,7 +84,7 @@ absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_ty
   return FieldError(field, absl::StrCat(data_type == v1::DATA_TYPE_UNSPECIFIED
                                             ? std::string("missing")
                                             : absl::StrCat("unknown number ", static_cast<int>(data_type)),
-                                        "; it must be one of ", NamesWhere(Any)));
+                                        "; it must be one of ", NamesWhere(holds)));
 }
 
 std::string NamesWhere(bool (*holds)(DType)) {

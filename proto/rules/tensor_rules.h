@@ -16,9 +16,6 @@
 
 namespace warpline {
 
-// The elements of a row without padding. A scalar is a row of one.
-inline std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
-
 // A data type, a shape and a row stride that agree with one another.
 struct Layout {
   TensorSpec spec;
@@ -40,9 +37,10 @@ absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, co
 // A shape of at most kMaxRank axes, none of them negative.
 absl::StatusOr<Shape> CheckShape(std::string_view field, absl::Span<const std::int64_t> sizes);
 
-// Returns INVALID_ARGUMENT, with the names of all data types, if the number stands for none of them or is
-// unspecified.
-absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type);
+// Returns INVALID_ARGUMENT if the number stands for no data type or is unspecified, with the names of those
+// for which `holds` is true: the ones that the field may have.
+absl::StatusOr<DType> CheckDataType(
+    std::string_view field, v1::DataType data_type, bool (*holds)(DType) = [](DType) { return true; });
 
 // The names of the data types for which `holds` is true, as in "i8, f16".
 std::string NamesWhere(bool (*holds)(DType));

@@ -44,4 +44,20 @@ void ByteRanges::Add(const ByteRange& range) {
   }
 }
 
+std::size_t ByteRanges::AddMissing(ByteRange range) {
+  const std::size_t before = bytes_;
+  while (range.size() > 0) {
+    const std::optional<ByteRange> common = FirstCommon(range);
+    Add({range.begin, common.has_value() ? common->begin : range.end});
+    range.begin = common.has_value() ? common->end : range.end;
+  }
+  return bytes_ - before;
+}
+
+bool ByteRanges::Touches(const ByteRange& range) const {
+  const auto next = ranges_.lower_bound(range.begin);
+  if (next != ranges_.end() && next->first <= range.end) return true;
+  return next != ranges_.begin() && std::prev(next)->second >= range.begin;
+}
+
 }  // namespace warpline

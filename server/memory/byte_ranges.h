@@ -27,6 +27,10 @@ class ByteRanges {
   std::optional<ByteRange> FirstMissing(std::size_t size) const;
   // `range` has nothing in common with the set.
   void Add(const ByteRange& range);
+  // Adds the bytes of `range` that are not in the set, and returns how many these were.
+  std::size_t AddMissing(ByteRange range);
+  // Returns whether `range` would become one with a range of the set.
+  bool Touches(const ByteRange& range) const;
   std::size_t bytes() const { return bytes_; }
   std::size_t count() const { return ranges_.size(); }
 

@@ -15,10 +15,19 @@ namespace {
 
 constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
 
+// The pieces of one result whose sending is remembered. Clients that ask for more than so many pieces that do
+// not touch make no progress with further ones.
+constexpr std::size_t kMaxPieces = 4096;
+
 }  // namespace
 
-StreamedCall::StreamedCall(StreamedCalls& calls, std::size_t windows, FairBudget::Part part, Ticket ticket)
-    : calls_(calls), windows_(windows), part_(std::move(part)), ticket_(std::move(ticket)) {
+StreamedCall::StreamedCall(StreamedCalls& calls, std::size_t bytes, std::size_t windows,
+                           FairBudget::Part part, Ticket ticket)
+    : calls_(calls),
+      min_progress_(std::max(kMinProgress, bytes / kProgressShare)),
+      windows_(windows),
+      part_(std::move(part)),
+      ticket_(std::move(ticket)) {
   // How long they are held is up to the client.
   ticket_.MarkUnread();
 }
@@ -49,7 +58,7 @@ void StreamedCall::OnArrived(std::size_t bytes, bool completes) {
     if (!events_.has_value()) return;
     if (completes) --incomplete_;
     // Bytes that are taken back and sent again are no progress.
-    if (completes || arrived_ >= seen_ + kLeastProgress) {
+    if (arrived_ >= seen_ + min_progress_) {
       seen_ = std::max(seen_, arrived_);
       events_->progress();
     }
@@ -108,6 +117,43 @@ std::function<void()> StreamedCall::GiveUpIfIdle(MonotonicTime since) const {
   return events_->give_up;
 }
 
+std::function<void()> StreamedCall::GiveUpIfWaiting() const {
+  MutexLock lock(&mutex_);
+  return events_.has_value() ? events_->give_up : nullptr;
+}
+
+std::size_t StreamedCall::AddResult() {
+  MutexLock lock(&mutex_);
+  sent_.emplace_back();
+  progressed_ = MonotonicClock::now();
+  return sent_.size() - 1;
+}
+
+void StreamedCall::OnSent(std::size_t result, const ByteRange& range) {
+  MutexLock lock(&mutex_);
+  ByteRanges& sent = sent_[result];
+  if (sent.count() >= kMaxPieces && !sent.Touches(range)) return;
+  sent_bytes_ += sent.AddMissing(range);
+  if (sent_bytes_ < sent_seen_ + min_progress_) return;
+  sent_seen_ = sent_bytes_;
+  progressed_ = MonotonicClock::now();
+}
+
+MonotonicTime StreamedCall::progressed() const {
+  MutexLock lock(&mutex_);
+  return progressed_;
+}
+
+void StreamedCall::Expire() {
+  MutexLock lock(&mutex_);
+  has_expired_ = true;
+}
+
+bool StreamedCall::has_expired() const {
+  MutexLock lock(&mutex_);
+  return has_expired_;
+}
+
 MonotonicTime StreamedCall::used() const {
   MutexLock lock(&mutex_);
   return windows_used_ > 0 ? MonotonicClock::now() : used_;
@@ -125,19 +171,26 @@ StreamedCalls::StreamedCalls(const Options& options, AllocateMemory allocate, Fa
     devices_.emplace_back(FairBudget::Options{
         .total = static_cast<std::int64_t>(options_.device_bytes[i]),
         .what = absl::StrCat("bytes of uploads and streamed results on device ", i, " (--upload-bytes)"),
-        .retry_after = kRetryAfter});
+        .retry_after = kRetryAfter,
+        .first_is_granted = false});
     bytes_.push_back(metrics.UploadBytes(static_cast<int>(i)));
   }
 }
 
-std::size_t StreamedCalls::max_bytes() const {
-  return *std::max_element(options_.device_bytes.begin(), options_.device_bytes.end());
+std::size_t StreamedCalls::MaxBytesOf(const Claimant& claimant) const {
+  std::int64_t most = 0;
+  for (const FairBudget& device : devices_) most = std::max(most, device.Largest(claimant));
+  return static_cast<std::size_t>(most);
 }
 
-int StreamedCalls::RoomiestDevice() const {
+int StreamedCalls::DeviceFor(std::optional<int> preferred, std::size_t bytes) const {
   const auto left = [this](std::size_t i) {
     return static_cast<std::int64_t>(options_.device_bytes[i]) - devices_[i].used();
   };
+  if (preferred.has_value() &&
+      left(static_cast<std::size_t>(*preferred)) >= static_cast<std::int64_t>(bytes)) {
+    return *preferred;
+  }
   std::size_t best = 0;
   for (std::size_t i = 1; i < devices_.size(); ++i) {
     if (left(i) > left(best)) best = i;
@@ -162,7 +215,7 @@ absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const C
       MutexLock lock(&mutex_);
       if (drains_) return absl::UnavailableError("the server is draining");
       const std::shared_ptr<StreamedCall> call(
-          new StreamedCall(*this, windows, *std::move(part), *std::move(ticket)));
+          new StreamedCall(*this, bytes, windows, *std::move(part), *std::move(ticket)));
       calls_.insert(call.get());
       return call;
     }
@@ -170,26 +223,22 @@ absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const C
   }
 }
 
-absl::StatusOr<StreamedCalls::Opened> StreamedCalls::Open(const Caller& caller, std::optional<int> device,
+absl::StatusOr<StreamedCalls::Opened> StreamedCalls::Open(const Caller& caller, std::optional<int> preferred,
                                                           std::span<const std::size_t> bytes) {
+  std::size_t total = 0;
+  // Not above all limits by more than one, so that the sum cannot overflow.
+  const std::size_t most = *std::max_element(options_.device_bytes.begin(), options_.device_bytes.end()) + 1;
+  for (const std::size_t each : bytes) {
+    total = std::min(total + AlignUp(std::min(each, most), kTensorAlignment), most);
+  }
   Opened opened;
-  opened.device = device.value_or(RoomiestDevice());
+  opened.device = DeviceFor(preferred, total);
   const auto index = static_cast<std::size_t>(opened.device);
   const std::size_t limit = options_.device_bytes[index];
-  std::size_t total = 0;
-  for (const std::size_t each : bytes) {
-    // Not above the limit by more than one, so that the sum cannot overflow.
-    total = std::min(total + AlignUp(std::min(each, limit + 1), kTensorAlignment), limit + 1);
-  }
   if (limit == 0) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the server takes no uploads and streams no results on device ", opened.device,
                      ": its --upload-bytes is 0 there"));
-  }
-  if (total > limit) {
-    return absl::ResourceExhaustedError(absl::StrCat("uploads and streamed results of more than ", limit,
-                                                     " bytes together do not fit: device ", opened.device,
-                                                     " has no more for them (the server's --upload-bytes)"));
   }
   struct Charge {
     Charge(FairBudget::Part part, Gauge gauge, double bytes)
@@ -234,16 +283,24 @@ void StreamedCalls::Drain() {
   drains_ = true;
 }
 
-void StreamedCalls::EndIdle(absl::Duration idle) {
-  const MonotonicTime since = MonotonicClock::now() - absl::ToChronoNanoseconds(idle);
+void StreamedCalls::End(const std::function<std::function<void()>(const StreamedCall&)>& ending) {
   std::vector<std::function<void()>> given_up;  // called without the lock
   {
     MutexLock lock(&mutex_);
     for (const StreamedCall* call : calls_) {
-      if (auto give_up = call->GiveUpIfIdle(since)) given_up.push_back(std::move(give_up));
+      if (auto give_up = ending(*call)) given_up.push_back(std::move(give_up));
     }
   }
   for (const auto& give_up : given_up) give_up();
+}
+
+void StreamedCalls::EndIdle(absl::Duration idle) {
+  const MonotonicTime since = MonotonicClock::now() - absl::ToChronoNanoseconds(idle);
+  End([since](const StreamedCall& call) { return call.GiveUpIfIdle(since); });
+}
+
+void StreamedCalls::EndWaiting() {
+  End([](const StreamedCall& call) { return call.GiveUpIfWaiting(); });
 }
 
 std::size_t StreamedCalls::count() const {

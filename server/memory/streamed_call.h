@@ -18,6 +18,7 @@
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/memory/buffer.h"
+#include "server/memory/byte_ranges.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/fair_budget.h"
@@ -31,8 +32,11 @@ class StreamedCalls;
 // has been dropped. Thread-safe.
 class StreamedCall {
  public:
-  // The bytes that must arrive within the send timeout.
-  static constexpr std::size_t kLeastProgress = std::size_t{1} << 20;
+  // Within each send timeout so many bytes must move that were not moved before: 1 MiB, and a 32nd of the
+  // memory that the call holds. So even the slowest client gives the memory back after 32 send timeouts for
+  // its uploads and as many for its results. With the default of 30 s, 16 minutes for 1 GiB are 9 Mbit/s.
+  static constexpr std::size_t kMinProgress = std::size_t{1} << 20;
+  static constexpr std::size_t kProgressShare = 32;
   // Host memory of one transfer, in chunks: one arrives while the other goes on to the device.
   static constexpr std::size_t kChunksOfWindow = 2;
   // docs/benchmarks/2026-11-27-h200-streaming.md: more than 8 connections are no faster.
@@ -53,6 +57,7 @@ class StreamedCall {
   void Await(std::size_t uploads, Events events);
   // It does not wait any more. No event comes after this has returned.
   void StopWaiting();
+  std::size_t min_progress() const { return min_progress_; }
   // Bytes of an upload have arrived. `completes`: they were its last ones.
   void OnArrived(std::size_t bytes, bool completes);
   // Bytes that had arrived do not count: their range was not put to its end.
@@ -60,7 +65,17 @@ class StreamedCall {
   // Returns how many bytes of uploads have arrived.
   std::size_t arrived() const;
 
-  // Returns when a result of the call was used last. The results of a call expire together.
+  // Counts a further result, and returns its number.
+  std::size_t AddResult();
+  // A range of a result goes to the client.
+  void OnSent(std::size_t result, const ByteRange& range);
+  // Returns when enough of the results had moved last. They expire together, so many seconds after this.
+  MonotonicTime progressed() const;
+  // The results have expired. Transfers of them end, too.
+  void Expire();
+  bool has_expired() const;
+
+  // Returns when anything of the call was used last.
   MonotonicTime used() const;
   void Use();
 
@@ -75,13 +90,16 @@ class StreamedCall {
 
  private:
   friend class StreamedCalls;
-  StreamedCall(StreamedCalls& calls, std::size_t windows, FairBudget::Part part, Ticket ticket);
+  StreamedCall(StreamedCalls& calls, std::size_t bytes, std::size_t windows, FairBudget::Part part,
+               Ticket ticket);
 
   void ReturnBudget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the function that gives the call up, if it waits and nothing of it has moved since; else null.
   std::function<void()> GiveUpIfIdle(MonotonicTime since) const;
+  std::function<void()> GiveUpIfWaiting() const;
 
   StreamedCalls& calls_;
+  const std::size_t min_progress_;
   const std::size_t windows_;
   mutable Mutex mutex_;
   bool transfers_end_ ABSL_GUARDED_BY(mutex_) = false;
@@ -91,6 +109,11 @@ class StreamedCall {
   std::size_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;     // bytes
   std::size_t seen_ ABSL_GUARDED_BY(mutex_) = 0;        // how many had at the last progress
   std::optional<Events> events_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ByteRanges> sent_ ABSL_GUARDED_BY(mutex_);  // of each result
+  std::size_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::size_t sent_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // how many had been sent at the last progress
+  MonotonicTime progressed_ ABSL_GUARDED_BY(mutex_) = MonotonicClock::now();
+  bool has_expired_ ABSL_GUARDED_BY(mutex_) = false;
   // They go last: who waits for all tickets to be back may then destroy what the call uses.
   FairBudget::Part part_ ABSL_GUARDED_BY(mutex_);
   Ticket ticket_ ABSL_GUARDED_BY(mutex_);
@@ -107,29 +130,33 @@ class StreamedCalls {
   StreamedCalls(const Options& options, AllocateMemory allocate, FairBudget& transfers, Admission& admission,
                 Metrics& metrics);
 
-  // A call with memory for each of its arrays, on this device or on the one with the most room.
+  // A call with memory for each of its arrays, all on one device.
   struct Opened {
     std::shared_ptr<StreamedCall> call;
     std::vector<Buffer> memory;
     int device = 0;
   };
-  // RESOURCE_EXHAUSTED if there is no room: with a delay, if there would be without others. UNAVAILABLE once
-  // the server drains.
-  absl::StatusOr<Opened> Open(const Caller& caller, std::optional<int> device,
+  // `preferred` is the device where it has room, or else the one with the most room. RESOURCE_EXHAUSTED if
+  // there is no room: with a delay, if there would be without others. UNAVAILABLE once the server drains.
+  absl::StatusOr<Opened> Open(const Caller& caller, std::optional<int> preferred,
                               std::span<const std::size_t> bytes);
 
-  // The most that the arrays of one call may have together; 0: none.
-  std::size_t max_bytes() const;
+  // The most that the arrays of one call of this claimant may have together; 0: none.
+  std::size_t MaxBytesOf(const Claimant& claimant) const;
   // From now on no call is opened.
   void Drain();
   // Gives up calls that wait for uploads of which nothing has come for so long.
   void EndIdle(absl::Duration idle);
+  // Gives up all calls that wait for uploads.
+  void EndWaiting();
   // Returns how many there are.
   std::size_t count() const;
 
  private:
   friend class StreamedCall;
-  int RoomiestDevice() const;
+  int DeviceFor(std::optional<int> preferred, std::size_t bytes) const;
+  // Gives up the calls for which `ending` returns a function.
+  void End(const std::function<std::function<void()>(const StreamedCall&)>& ending);
   absl::StatusOr<std::shared_ptr<StreamedCall>> TakeWindows(const Caller& caller, std::size_t bytes);
 
   const Options options_;

@@ -9,6 +9,13 @@
 #include "server/memory/tensor_store.h"
 
 namespace warpline {
+namespace {
+
+// A tensor that is filled from many places at once has fewer. More would only cost memory of the host, which
+// nobody is charged for.
+constexpr std::size_t kMaxPieces = 65536;
+
+}  // namespace
 
 TensorStore::Writing& TensorStore::Writing::operator=(Writing&& other) noexcept {
   if (this == &other) return *this;
@@ -44,6 +51,11 @@ absl::Status TensorStore::Writing::Extend(std::size_t bytes) {
   }
   if (const auto common = entry_->written.FirstCommon(more); common.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(ToString(*common), " are there already"));
+  }
+  if (entry_->written.count() >= kMaxPieces && !entry_->written.Touches(more)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(ToString(more), " would be another piece of the tensor that touches none of its ",
+                     kMaxPieces, ": first fill the gaps between these"));
   }
   for (const ByteRange* other : entry_->writing) {
     if (other == &range_ || other->begin >= more.end || other->end <= more.begin) continue;

@@ -150,6 +150,10 @@ struct Metrics::Impl {
 
   Family<prometheus::Gauge>& upload_bytes = NewGauge(
       "warpline_upload_bytes", "Device memory of uploads and streamed results of requests, as charged.");
+  Family<prometheus::Counter>& peer_copy_bytes =
+      NewCounter("warpline_peer_copy_bytes_total",
+                 "Bytes of operands that were copied to this device from another one, for requests whose "
+                 "operands lie on several devices.");
   Family<prometheus::Gauge>& resident_bytes = NewGauge(
       "warpline_resident_bytes", "Memory of resident tensors, those that are dropped but in use included.");
 
@@ -312,6 +316,10 @@ Counter Metrics::HostCopyBytes(const std::string& site) {
 
 Gauge Metrics::UploadBytes(int device) {
   return Gauge(&impl_->upload_bytes.Add({{"device", std::to_string(device)}}));
+}
+
+Counter Metrics::PeerCopyBytes(int device) {
+  return Counter(&impl_->peer_copy_bytes.Add({{"device", std::to_string(device)}}));
 }
 
 Gauge Metrics::ResidentBytes(int device) {

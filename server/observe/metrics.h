@@ -164,6 +164,7 @@ class Metrics {
   Counter leases_expired;
   Gauge ResidentBytes(int device);
   Gauge UploadBytes(int device);
+  Counter PeerCopyBytes(int device);
 
   // Shared regions.
   Gauge regions, region_bytes;

@@ -244,7 +244,13 @@ bool Acceptor::AcceptFrom(int listening) {
 void Acceptor::AwaitHeader(UniqueFd socket, const sockaddr_storage& address) {
   const int fd = socket.get();
   if (nameless_.size() >= kMaxNameless) {
-    return WarnRefused("too many connections to --proxy-listen have not said yet whose they are");
+    // A proxy sends its header at once, so whoever has waited longest is no proxy.
+    const auto oldest =
+        std::min_element(nameless_.begin(), nameless_.end(),
+                         [](const auto& a, const auto& b) { return a.second.deadline < b.second.deadline; });
+    nameless_.erase(oldest);
+    WarnRefused(
+        "too many connections to --proxy-listen have not said yet whose they are: the oldest of them");
   }
   if (!Watch(fd, EPOLLIN)) return WarnRefused(std::strerror(errno));
   nameless_[fd] = {

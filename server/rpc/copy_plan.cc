@@ -9,8 +9,19 @@
 
 namespace warpline {
 
-absl::StatusOr<Plan> CopyPlan(const Plan& counted, std::span<const std::int64_t> sizes,
-                              const Limits& limits) {
+std::vector<TensorSpec> FoundSpecs(const Plan& counted, std::span<const std::int64_t> sizes) {
+  std::vector<TensorSpec> found;
+  for (std::size_t i = 0; i < counted.outputs.size(); ++i) {
+    TensorSpec& spec = found.emplace_back(counted.outputs[i].spec);
+    if (counted.counts[i] == Plan::kNoCount) continue;
+    spec.shape[0] = sizes[i];
+    spec.bytes = static_cast<std::size_t>(spec.shape.Count()) * SizeOf(spec.dtype);
+  }
+  return found;
+}
+
+absl::StatusOr<Plan> CopyPlan(const Plan& counted, std::span<const TensorSpec> found,
+                              const std::vector<bool>& kept, const Limits& limits) {
   Program program;
   OwnMemory own;
   std::size_t inline_bytes = 0;
@@ -18,11 +29,7 @@ absl::StatusOr<Plan> CopyPlan(const Plan& counted, std::span<const std::int64_t>
   program.num_inputs = count;
   for (int i = 0; i < count; ++i) {
     const auto number = static_cast<std::size_t>(i);
-    TensorSpec spec = counted.outputs[number].spec;
-    if (counted.counts[number] != Plan::kNoCount) {
-      spec.shape[0] = sizes[number];
-      spec.bytes = static_cast<std::size_t>(spec.shape.Count()) * SizeOf(spec.dtype);
-    }
+    const TensorSpec& spec = found[number];
     program.tensors.push_back(spec);
     own.resident.push_back(i);
     const PlannedOutput& output = counted.outputs[number];
@@ -38,17 +45,22 @@ absl::StatusOr<Plan> CopyPlan(const Plan& counted, std::span<const std::int64_t>
             "; the limit is ", limits.max_inline_bytes, ". A resident sink leaves it on the server"));
   }
   for (int i = 0; i < count; ++i) {
-    const TensorSpec spec = program.tensors[static_cast<std::size_t>(i)];
+    if (kept[static_cast<std::size_t>(i)]) {
+      program.outputs.push_back(i);
+      continue;
+    }
+    const TensorSpec spec = found[static_cast<std::size_t>(i)];
+    const auto copy = static_cast<int>(program.tensors.size());
     Step step = CopyOf(DenseOperand("", i, spec)).step;
-    step.output = count + i;
+    step.output = copy;
     program.steps.push_back(std::move(step));
     program.tensors.push_back(spec);
-    program.outputs.push_back(count + i);
+    program.outputs.push_back(copy);
     const PlannedOutput& output = counted.outputs[static_cast<std::size_t>(i)];
     if (output.slice.has_value()) {
-      own.shared.push_back(count + i);
+      own.shared.push_back(copy);
     } else if (output.is_resident()) {
-      own.resident.push_back(count + i);
+      own.resident.push_back(copy);
     }
   }
   program.untuned = true;

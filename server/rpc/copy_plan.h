@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/plan/plan.h"
@@ -11,11 +12,16 @@
 
 namespace warpline {
 
+// The outputs of `counted` with the shapes that they have turned out to have. `sizes` has those of their
+// first axes; it means nothing for outputs whose shapes were known.
+std::vector<TensorSpec> FoundSpecs(const Plan& counted, std::span<const std::int64_t> sizes);
+
 // The plan that copies each output of `counted` to where it is to go. Its inputs are these outputs, in memory
-// of their own on the device, with the shapes that they have turned out to have. `sizes` has those of their
-// first axes; it means nothing for outputs whose shapes were known. INVALID_ARGUMENT, with the size that was
-// found, if the inline results are larger than the limit.
-absl::StatusOr<Plan> CopyPlan(const Plan& counted, std::span<const std::int64_t> sizes, const Limits& limits);
+// of their own on the device, with the shapes `found`. An output that is `kept` goes nowhere: it becomes a
+// resident tensor in the memory that it has. INVALID_ARGUMENT, with the size that was found, if the inline
+// results are larger than the limit.
+absl::StatusOr<Plan> CopyPlan(const Plan& counted, std::span<const TensorSpec> found,
+                              const std::vector<bool>& kept, const Limits& limits);
 
 }  // namespace warpline
 

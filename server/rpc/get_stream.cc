@@ -6,6 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "server/base/mutex.h"
 #include "server/memory/tensor_store.h"
 #include "server/rpc/chunk_window.h"
@@ -97,6 +98,13 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
 
   // Fills and sends the chunks for which there is room, and ends the stream behind the last.
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const StreamedCall* const call = reading_.call.get();
+    if (stream_ != nullptr && call != nullptr && call->has_expired()) {
+      stream_->Finish(absl::NotFoundError(
+          absl::StrCat("the result has expired: less than ", call->min_progress(),
+                       " bytes of the results of its request were read within the send timeout")));
+      stream_ = nullptr;
+    }
     while (stream_ != nullptr && next_to_fill_ < count() && StateOf(next_to_fill_) == State::kFree) {
       Fill(next_to_fill_++);
     }
@@ -141,6 +149,7 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
       slices.push_back(
           SliceOver(on_host() ? InTensor(chunk) : Staged(number), Sending(shared_from_this(), number)));
     }
+    if (reading_.call != nullptr) reading_.call->OnSent(reading_.result, chunk);
     stream_->Send(grpc::ByteBuffer(slices.data(), slices.size()));
   }
 

@@ -105,19 +105,19 @@ void IncomingCall::AcceptedTag::Proceed(bool ok) {
 
 absl::StatusOr<Caller> IncomingCall::FindCaller(bool open_to_all) {
   identified_ = server_.authentication == nullptr || !open_to_all;
-  if (server_.authentication != nullptr && !open_to_all) {
-    const absl::StatusOr<OwnerId> owner = server_.authentication->identify(context_);
-    if (!owner.ok()) return owner.status();
-    if (*owner != kAnonymous) return CallerWith(*owner);
-  }
-  Caller caller{.owner = kAnonymous, .claimant = {.share = ShareOf(connection_->peer())}};
   const auto& metadata = context_.client_metadata();
   const auto affinity = metadata.find(kAffinity);
-  caller.claimant.client = connection_->ClientOf(
+  const ClientId client = connection_->ClientOf(
       affinity == metadata.end()
           ? 0
           : absl::HashOf(absl::string_view(affinity->second.data(), affinity->second.size())));
-  return caller;
+  if (server_.authentication != nullptr && !open_to_all) {
+    const absl::StatusOr<OwnerId> owner = server_.authentication->identify(context_);
+    if (!owner.ok()) return owner.status();
+    if (*owner != kAnonymous) return CallerWith(*owner, client);
+  }
+  const Claimant claimant{.share = ShareOf(connection_->peer()), .client = client};
+  return Caller{.owner = kAnonymous, .claimant = claimant, .client = claimant};
 }
 
 void IncomingCall::EchoTraceParent() {

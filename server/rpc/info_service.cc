@@ -14,8 +14,8 @@
 namespace warpline {
 
 InfoService::InfoService(const Build& build, const ServerOptions& options, const Backend& backend,
-                         std::function<std::size_t(const Caller&)> max_region_bytes)
-    : max_region_bytes_(std::move(max_region_bytes)) {
+                         OwnLimits limits)
+    : limits_(std::move(limits)) {
   v1::GetInfoResponse info;
   info.set_version(build.version);
   info.set_revision(build.revision);
@@ -50,9 +50,6 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
       if (any) operation.add_data_types(ToProto(dtype));
     }
   }
-  std::size_t uploads = 0;
-  for (const DeviceInfo& device : backend.devices()) uploads = std::max(uploads, device.upload_bytes);
-  info.mutable_limits()->set_max_upload_bytes(static_cast<std::int64_t>(uploads));
   info.mutable_limits()->set_max_inline_bytes(options.max_inline_bytes);
   info.mutable_limits()->set_max_jobs(options.max_jobs);
   info.mutable_limits()->set_max_job_bytes(options.MaxJobBytes());
@@ -69,8 +66,10 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
 void InfoService::GetInfo(UnaryCall& call) const {
   // Messages of the same field that follow one another are one to whoever parses them.
   v1::GetInfoResponse own;
-  if (max_region_bytes_ != nullptr) {
-    own.mutable_limits()->set_max_region_bytes(static_cast<std::int64_t>(max_region_bytes_(call.caller())));
+  own.mutable_limits()->set_max_upload_bytes(static_cast<std::int64_t>(limits_.upload_bytes(call.caller())));
+  if (limits_.region_bytes != nullptr) {
+    own.mutable_limits()->set_max_region_bytes(
+        static_cast<std::int64_t>(limits_.region_bytes(call.caller())));
   }
   const grpc::Slice slice(response_ + own.SerializeAsString());
   call.Respond(grpc::ByteBuffer(&slice, 1));

@@ -23,13 +23,16 @@ class InfoService {
     std::string version;
     std::string revision;
   };
-  // `max_region_bytes` of each caller; null if there are no shared regions.
-  InfoService(const Build& build, const ServerOptions& options, const Backend& backend,
-              std::function<std::size_t(const Caller&)> max_region_bytes);
+  // The limits that differ from caller to caller.
+  struct OwnLimits {
+    std::function<std::size_t(const Caller&)> upload_bytes;
+    std::function<std::size_t(const Caller&)> region_bytes;  // null if there are no shared regions
+  };
+  InfoService(const Build& build, const ServerOptions& options, const Backend& backend, OwnLimits limits);
   void GetInfo(UnaryCall& call) const;
 
  private:
-  const std::function<std::size_t(const Caller&)> max_region_bytes_;
+  const OwnLimits limits_;
   std::string response_;
 };
 

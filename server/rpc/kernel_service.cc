@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
+#include "server/observe/crash_report.h"
 #include "server/observe/log.h"
 #include "server/observe/nvtx.h"
 #include "server/rpc/code_name.h"
@@ -139,6 +140,7 @@ KernelService::KernelService(const Limits& limits, const Engine& engine, Metrics
 }
 
 void KernelService::Handle(UnaryCall& call, const Codec& codec) {
+  const RunningRequest running(call.request_id());
   absl::StatusOr<Scanned> scanned = Scan(call, codec);
   if (!scanned.ok()) return RespondError(call, codec, nullptr, scanned.status());
   auto submission = std::make_shared<Submission>(engine_.scheduler);
@@ -158,6 +160,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
   }
   engine_.compilers.Post(claimant, [this, &call, &codec, submission, scanned = *std::move(scanned),
                                     place = *std::move(place)]() mutable {
+    const RunningRequest running(call.request_id());
     absl::StatusOr<PlanPtr> plan = compiler_.Compile(codec, scanned.message, scanned.references);
     place.Return();
     if (!plan.ok()) return RespondError(call, codec, nullptr, plan.status());
@@ -197,15 +200,22 @@ absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, Owner
     const std::size_t reference = plan.inputs[static_cast<std::size_t>(binding.tensor)].reference;
     if (reference == PlannedInput::kNone) continue;  // an upload, which gets its memory later
     binding.memory = scanned.referred[reference];
-    const int device = binding.memory.place().device;
-    if (job.device.value_or(device) != device) {
-      return absl::FailedPreconditionError(absl::StrCat("the request's resident tensors lie on devices ",
-                                                        *job.device, " and ", device,
-                                                        ", between which this server does not copy"));
-    }
-    job.device = device;
   }
   return absl::OkStatus();
+}
+
+void KernelService::ChooseDevice(const Caller& caller, const Plan& plan, Job& job) const {
+  absl::InlinedVector<std::size_t, 8> operands(engine_.backend.devices().size());  // bytes of them
+  bool has_operands = false;
+  for (const Binding& binding : job.bindings) {
+    if (binding.tensor >= plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
+    if (binding.memory.bytes().data() == nullptr) continue;  // an upload, or empty
+    has_operands = true;
+    operands[static_cast<std::size_t>(binding.memory.place().device)] += binding.memory.bytes().size();
+  }
+  if (!has_operands && job.sink_bytes == 0) return;
+  job.device = operands.size() == 1 ? 0 : engine_.tensors.DeviceFor(caller.client, job.sink_bytes, operands);
+  job.peer_bytes = FindPeerOperands(job.bindings, plan.program.num_inputs, *job.device).bytes;
 }
 
 absl::Status KernelService::FindSinks(const Plan& plan, const Caller& caller, int device,
@@ -277,6 +287,11 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   job.plan = plan;
   job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
   SetSinks(call, plan, job);
+  if (const absl::Status fits = engine_.tensors.CheckEverFits(call.caller().owner, job.sink_bytes);
+      !fits.ok()) {
+    return RespondError(call, codec, plan.get(), fits);
+  }
+  ChooseDevice(call.caller(), *plan, job);
   job.copy_in = [this, payloads = ReceivedPayloads(std::move(scanned.slices), scanned.message.payloads,
                                                    *plan)](std::span<std::byte> area, int part, int parts) {
     payloads.CopyPart(area, part, parts, copy_in_site_);
@@ -285,13 +300,15 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   Aftermath after{*std::move(sinks), std::move(scanned.message.extras), nullptr};
   std::shared_ptr<const ScannedMessage> message;  // of a program whose job is not the last
   if (plan->IsCounted()) message = std::make_shared<const ScannedMessage>(std::move(scanned.message));
+  const Claimant& claimant = call.caller().claimant;
   if (plan->Streams()) {
     call.AwaitDevice();  // and the client
     // Memory that the device does not have at hand takes milliseconds.
-    return engine_.workers.Post([this, &call, &codec, plan, submission, message, after = std::move(after),
-                                 job = std::make_shared<Job>(std::move(job))]() mutable {
-      SubmitStreamed(call, codec, plan, std::move(after), message, std::move(*job), submission);
-    });
+    return engine_.compilers.Post(
+        claimant, [this, &call, &codec, plan, submission, message, after = std::move(after),
+                   job = std::make_shared<Job>(std::move(job))]() mutable {
+          SubmitStreamed(call, codec, plan, std::move(after), message, std::move(*job), submission);
+        });
   }
   SetDone(call, codec, plan, std::move(after), message, submission, job);
   if (plan->device_seconds >= kAwaitedSeconds || plan->IsCounted()) call.AwaitDevice();
@@ -302,6 +319,7 @@ void KernelService::SetCaller(UnaryCall& call, Job& job) {
   job.caller = call.caller();
   job.crowded = call.crowded();
   job.number = call.number();
+  job.request_id = call.request_id();
   job.deadline = call.deadline();
   job.cancelled = &call.cancelled();
 }
@@ -336,11 +354,21 @@ void KernelService::SetDone(UnaryCall& call, const Codec& codec, const PlanPtr& 
               submission](Result result) mutable {
     if (!result.status.ok()) return Complete(call, codec, *plan, after, std::move(result));
     // Whoever calls this may hold up others.
-    engine_.workers.Post([this, &call, &codec, plan, message, submission, after = std::move(after),
-                          held = std::make_shared<Result>(std::move(result))]() mutable {
-      SubmitCopies(call, codec, plan, std::move(after), *message, std::move(*held), submission);
-    });
+    engine_.compilers.Post(
+        call.caller().claimant, [this, &call, &codec, plan, message, submission, after = std::move(after),
+                                 held = std::make_shared<Result>(std::move(result))]() mutable {
+          SubmitCopies(call, codec, plan, std::move(after), *message, std::move(*held), submission);
+        });
   };
+}
+
+std::optional<Buffer> KernelService::SmallerSink(const Caller& caller, const Buffer& computed,
+                                                 std::size_t bytes) const {
+  // Copying costs less than memory that nobody uses if at least half of it would be left over.
+  if (bytes > computed.bytes().size() / 2) return std::nullopt;
+  absl::StatusOr<Buffer> smaller = engine_.tensors.Allocate(caller, computed.place().device, bytes);
+  if (!smaller.ok()) return std::nullopt;
+  return *std::move(smaller);
 }
 
 void KernelService::SubmitCopies(UnaryCall& call, const Codec& codec, const PlanPtr& counted, Aftermath after,
@@ -352,12 +380,19 @@ void KernelService::SubmitCopies(UnaryCall& call, const Codec& codec, const Plan
     if (place != Plan::kNoCount) std::memcpy(&size, result.output.bytes().data() + place, sizeof(size));
     sizes.push_back(size);
   }
+  const std::vector<TensorSpec> found = FoundSpecs(*counted, sizes);
   std::vector<Buffer> computed;
+  std::vector<std::optional<Buffer>> sinks(found.size());
+  std::vector<bool> kept(found.size());
   for (std::size_t i = 0; i < counted->outputs.size(); ++i) {
     const int tensor = counted->program.outputs[i];
     const auto binding = std::find_if(result.bindings.begin(), result.bindings.end(),
                                       [&](const Binding& candidate) { return candidate.tensor == tensor; });
-    computed.push_back(std::move(binding->memory));
+    computed.push_back(binding->memory.First(found[i].bytes));
+    if (!counted->outputs[i].is_resident()) continue;
+    sinks[i] = SmallerSink(call.caller(), binding->memory, found[i].bytes);
+    kept[i] = !sinks[i].has_value() || found[i].bytes == 0;
+    if (kept[i] && sinks[i].has_value()) computed[i] = *std::move(sinks[i]);  // nothing to copy
   }
   after.seconds = result.seconds;
   after.source = SourceOfCounted(*counted);
@@ -366,7 +401,7 @@ void KernelService::SubmitCopies(UnaryCall& call, const Codec& codec, const Plan
   Ticket ticket = std::move(result.ticket);
   result = Result();  // and its memory
   const auto made = [&]() -> absl::StatusOr<PlanPtr> {
-    ASSIGN_OR_RETURN(Plan plan, CopyPlan(*counted, sizes, compiler_.limits()));
+    ASSIGN_OR_RETURN(Plan plan, CopyPlan(*counted, found, kept, compiler_.limits()));
     return compiler_.Complete(codec, std::move(plan));
   }();
   if (!made.ok()) return RespondError(call, codec, counted.get(), made.status());
@@ -378,9 +413,24 @@ void KernelService::SubmitCopies(UnaryCall& call, const Codec& codec, const Plan
     if (!bound.ok()) return RespondError(call, codec, plan.get(), bound);
   }
   for (Binding& binding : job.bindings) {
-    if (binding.tensor >= plan->program.num_inputs) continue;
-    binding.memory = computed[static_cast<std::size_t>(binding.tensor)];
-    job.device = binding.memory.place().device;
+    if (binding.tensor < plan->program.num_inputs) {
+      binding.memory = computed[static_cast<std::size_t>(binding.tensor)];
+      job.device = binding.memory.place().device;
+      continue;
+    }
+    const auto output =
+        std::find(plan->program.outputs.begin(), plan->program.outputs.end(), binding.tensor) -
+        plan->program.outputs.begin();
+    if (auto& sink = sinks[static_cast<std::size_t>(output)]; sink.has_value()) {
+      binding.memory = *std::move(sink);
+    }
+  }
+  if (plan->program.steps.empty()) {  // every output is kept
+    Result whole;
+    whole.bindings = std::move(job.bindings);
+    whole.device = *job.device;
+    whole.ticket = std::move(ticket);
+    return Complete(call, codec, *plan, after, std::move(whole));
   }
   job.ticket = std::move(ticket);
   job.plan = plan;
@@ -406,6 +456,7 @@ void KernelService::SubmitStreamed(UnaryCall& call, const Codec& codec, const Pl
     return RespondError(call, codec, plan.get(), opened.status());
   }
   job.device = opened->device;
+  job.peer_bytes = FindPeerOperands(job.bindings, plan->program.num_inputs, opened->device).bytes;
   std::size_t next = uploads.size();  // of the results' memory, in the order of the outputs
   for (std::size_t i = 0; i < plan->outputs.size(); ++i) {
     if (!plan->outputs[i].streamed) continue;
@@ -472,8 +523,8 @@ void KernelService::AwaitUploads(UnaryCall& call, const Codec& codec, const Plan
         incomplete,
         {.progress = [&call] { call.Touch(); },
          .complete =
-             [this, submission, go_on] {
-               engine_.workers.Post([submission, go_on] {
+             [this, submission, go_on, claimant = call.caller().claimant] {
+               engine_.compilers.Post(claimant, [submission, go_on] {
                  if (submission->Arrived()) go_on();
                });
              },
@@ -481,10 +532,11 @@ void KernelService::AwaitUploads(UnaryCall& call, const Codec& codec, const Plan
   } else {
     static_cast<void>(submission->Arrived());
   }
-  call.SendMetadataAndWait(kUploadsKey, accepted.SerializeAsString(), [submission] {
-    submission->Cancel(
-        absl::CancelledError("less than 1 MiB of the request's uploads came within the send timeout"));
-  });
+  call.SendMetadataAndWait(
+      kUploadsKey, accepted.SerializeAsString(), [submission, least = streamed->min_progress()] {
+        submission->Cancel(absl::CancelledError(absl::StrCat(
+            "less than ", least, " bytes of the request's uploads came within the send timeout")));
+      });
   switch (submission->BeginWait(give_up)) {
     case Submission::Wait::kWaits:
       return;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,8 @@ class KernelService {
   struct Engine {
     const Backend& backend;
     PlanCache& plans;
-    FairWorkers& compilers;
-    WorkerPool& workers;  // give memory back
+    FairWorkers& compilers;  // also take memory, and make second jobs
+    WorkerPool& workers;     // give memory back
     Admission& admission;
     const StagingPool& pool;
     Scheduler& scheduler;
@@ -96,6 +97,9 @@ class KernelService {
   void SetDone(UnaryCall& call, const Codec& codec, const PlanPtr& plan, Aftermath after,
                const std::shared_ptr<const ScannedMessage>& message,
                const std::shared_ptr<Submission>& submission, Job& job);
+  // Memory for a copy of the first `bytes` of a result that is to stay on its device; nothing if the result
+  // had better stay where it is.
+  std::optional<Buffer> SmallerSink(const Caller& caller, const Buffer& computed, std::size_t bytes) const;
   // Submits the job that copies the results of a program, whose sizes are known now, to where
   // they are to go.
   void SubmitCopies(UnaryCall& call, const Codec& codec, const PlanPtr& counted, Aftermath after,
@@ -109,8 +113,11 @@ class KernelService {
   void AwaitUploads(UnaryCall& call, const Codec& codec, const PlanPtr& plan, std::vector<Buffer> memory,
                     const std::shared_ptr<StreamedCall>& streamed, Job job,
                     const std::shared_ptr<Submission>& submission);
-  // The memory of inputs that are resident, and the device where it is; and that of all slices of regions.
+  // The memory of inputs that are resident, and that of all slices of regions.
   absl::Status Bind(const Plan& plan, const Scanned& scanned, OwnerId owner, Job& job) const;
+  // Chooses the device of a job with resident operands or results, and sees which operands have to be copied
+  // there. Any device may run other jobs.
+  void ChooseDevice(const Caller& caller, const Plan& plan, Job& job) const;
   absl::Status FindSinks(const Plan& plan, const Caller& caller, int device, Bindings& bindings) const;
   // Returns where the outputs lie that do not go inline, in the form of the response. Makes resident tensors
   // of the outputs that stay on their device.

@@ -54,6 +54,8 @@ constexpr absl::Duration kConnectionAgeGrace = absl::Hours(1);
 // are none at the time, and in any case.
 constexpr absl::Duration kIdleToHear = absl::Milliseconds(50);
 constexpr absl::Duration kToHear = absl::Seconds(1);
+// For calls to end whose connections are cut, and for jobs to see that their callers have left.
+constexpr absl::Duration kToCut = absl::Seconds(1);
 constexpr absl::Duration kHearingStep = absl::Milliseconds(5);
 
 // How long clients are given at the end to close their side of the connections: if all of them were idle, and
@@ -362,7 +364,22 @@ bool RpcServer::Drain(absl::Time deadline) {
     Log("info", "new calls are refused, open ones go on",
         {{"connections", absl::StrCat(impl.connections.size())}, {"calls", absl::StrCat(calls)}});
   }
-  const bool ended = impl.counts.AwaitNoneInProgress(deadline);
+  const absl::Duration to_cut = std::min(kToCut, (deadline - begun) / 10);
+  bool ended = impl.counts.AwaitNoneInProgress(begun + (deadline - begun) / 2);
+  if (!ended) {
+    impl.watchdog.Drain();
+    ended = impl.counts.AwaitNoneInProgress(deadline - to_cut);
+  }
+  if (!ended) {
+    Log("warning", "calls are cut off: the grace is over",
+        {{"calls", absl::StrCat(impl.counts.in_progress())}});
+    CloseConnections(*impl.server);
+    ended = impl.counts.AwaitNoneInProgress(deadline - to_cut / 2);
+  }
+  if (!ended) {
+    impl.connections.EndAll(absl::ZeroDuration());  // some do not read, so that gRPC cannot close them
+    ended = impl.counts.AwaitNoneInProgress(deadline);
+  }
   impl.was_busy = impl.was_busy || impl.unary_server.metrics.RequestsStarted() != started;
   return ended;
 }

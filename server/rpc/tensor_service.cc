@@ -35,8 +35,8 @@ TensorService::TensorService(const Engine& engine, Metrics& metrics)
 void TensorService::Create(UnaryCall& call) {
   absl::StatusOr<FairBudget::Part> place = creating_.Take(call.caller().claimant);
   if (!place.ok()) return call.RespondError(place.status());
-  // A worker's, because memory that the device does not have at hand takes milliseconds.
-  engine_.workers.Post([this, &call, place = *std::move(place)] {
+  // Not here, because memory that the device does not have at hand takes milliseconds.
+  engine_.compilers.Post(call.caller().claimant, [this, &call, place = *std::move(place)] {
     AnswerCall<v1::CreateRequest, v1::CreateResponse>(
         call, [&](const v1::CreateRequest& request) -> absl::StatusOr<v1::CreateResponse> {
           const auto devices = static_cast<int>(engine_.backend.devices().size());

@@ -34,6 +34,7 @@ class TensorService {
     Admission& admission;
     StagingPool& pool;
     WorkerPool& workers;
+    FairWorkers& compilers;   // for new tensors, whose memory may take milliseconds
     FairWorkers& background;  // for lists, and for requests about many tensors
   };
   TensorService(const Engine& engine, Metrics& metrics);

@@ -23,8 +23,8 @@ constexpr absl::Duration kSlowAfter = absl::Milliseconds(100);
 
 UploadWatchdog::UploadWatchdog(std::vector<PollingThread*> threads, absl::Duration send_timeout)
     : threads_(std::move(threads)),
-      serving_{.window = send_timeout, .bytes = kProgressBytes},
-      draining_{.window = send_timeout / kDrainShare, .bytes = kProgressBytes / kDrainShare},
+      send_timeout_(send_timeout),
+      progress_{.window = send_timeout, .bytes = kProgressBytes},
       thread_([this] { Loop(); }) {}
 
 UploadWatchdog::~UploadWatchdog() {
@@ -37,7 +37,7 @@ UploadWatchdog::~UploadWatchdog() {
 
 void UploadWatchdog::Drain() {
   MutexLock lock(&mutex_);
-  drains_ = true;
+  progress_ = {.window = send_timeout_ / kDrainShare, .bytes = kProgressBytes / kDrainShare};
 }
 
 void UploadWatchdog::Loop() {
@@ -46,7 +46,7 @@ void UploadWatchdog::Loop() {
     {
       MutexLock lock(&mutex_);
       if (mutex_.AwaitUntil([this] { return stopping_; }, After(kPeriod))) return;
-      progress = drains_ ? draining_ : serving_;
+      progress = progress_;
     }
     int given_up = 0;
     for (PollingThread* thread : threads_) {

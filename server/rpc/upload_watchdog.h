@@ -31,9 +31,9 @@ class UploadWatchdog {
   void Loop();
 
   const std::vector<PollingThread*> threads_;
-  const Uploads::Progress serving_, draining_;
+  const absl::Duration send_timeout_;
   Mutex mutex_;
-  bool drains_ ABSL_GUARDED_BY(mutex_) = false;
+  Uploads::Progress progress_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   LimitedLog log_;
   std::thread thread_;

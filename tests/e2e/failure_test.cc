@@ -1,8 +1,10 @@
 // Tests for failures: each failure gives the client a clear status, and the daemon stays alive.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <functional>
 #include <future>
+#include <string>
 #include <thread>
 
 #include "absl/time/clock.h"
@@ -212,6 +214,37 @@ TEST(StalledReaderTest, IsGivenUpAfterTheSendTimeout) {
   StalledReader stalled(channel, IotaTranspose(2048, 2048).SerializeAsString());
   ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_total", "code=\"OK\"", 1));
   EXPECT_TRUE(daemon.AwaitMetric("warpline_pinned_bytes", "state=\"used\"", 0));
+}
+
+// The next one to look at a core dump wants to know whose request it was.
+TEST(CrashTest, TheLogHasAStackAndTheRequestsThatWereRunning) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer has a report of its own";
+#endif
+  ::testing::internal::CaptureStderr();
+  std::future<grpc::Status> slow;
+  {
+    Daemon daemon({"--lanes=1", "--devices=0"});
+    slow = std::async(std::launch::async, [&daemon, channel = daemon.Channel()] {
+      grpc::ClientContext context;
+      SetTimeout(context, absl::Seconds(120));
+      context.AddMetadata("x-request-id", "slow-7");
+      auto stub = v1::KernelService::NewStub(channel);
+      if (daemon.backend() == "cuda") {
+        v1::ReduceResponse response;
+        return stub->Reduce(&context, SlowReduce(), &response);
+      }
+      v1::GemmResponse response;
+      return stub->Gemm(&context, SlowGemm(), &response);
+    });
+    EXPECT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+    daemon.Signal(SIGABRT);
+    EXPECT_EQ(daemon.Wait(), -SIGABRT);
+    EXPECT_EQ(slow.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("SIGABRT received"), std::string::npos) << log;
+  EXPECT_NE(log.find("msg=\"running when the process died\" request_id=slow-7\n"), std::string::npos) << log;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -63,6 +64,14 @@ TEST_F(ProxiedTest, WithoutAHeaderTheConnectionIsClosed) {
   ASSERT_EQ(send(fd.get(), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24, MSG_NOSIGNAL), 24);
   char byte = 0;
   EXPECT_LE(recv(fd.get(), &byte, 1, 0), 0);
+}
+
+TEST_F(ProxiedTest, ConnectionsThatSayNothingMakeRoomForOthers) {
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(Connect(daemon_.proxied_address()));
+  Http2Client client(daemon_.proxied_address(), kHeader);
+  Call(client, 1);
+  EXPECT_THAT(AwaitLog(), ContainsRegex("GetInfo code=OK client=ipv4:203.0.113.7:4711 "));
 }
 
 TEST_F(ProxiedTest, WhoSaysNothingIsClosedAfterASpell) {

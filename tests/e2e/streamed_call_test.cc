@@ -102,7 +102,7 @@ TEST_F(StreamedCallTest, WhatIsWrongIsSaidBeforeAnythingTravels) {
   EXPECT_THAT(huge.error_message(), AllOf(HasSubstr("67108864"), HasSubstr("--upload-bytes")));
   EXPECT_FALSE(DetailsOf(huge).has_retry_info);
   // Not now.
-  Announced first(daemon_.Channel(), StreamedTranspose(30 << 10, 1 << 10));
+  Announced first(daemon_.Channel(), StreamedTranspose(14 << 10, 1 << 10));
   ASSERT_TRUE(first.Accepted().has_value());
   const grpc::Status full = refusal(StreamedTranspose(8 << 10, 1 << 10));
   EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -302,6 +302,73 @@ TEST_F(StreamedCallTest, AResultThatNobodyFetchesGoes) {
       [&] { return !tensors_.Renew(id, 3600).status.ok(); }, std::chrono::milliseconds(100));
   ExpectNothingHeld(daemon_);
   EXPECT_EQ(tensors_.Get(id).status.error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+// A request of a few bytes whose result takes this many.
+v1::RunRequest Constant(std::int64_t bytes) {
+  v1::RunRequest request;
+  v1::Step& step = *request.mutable_program()->add_steps();
+  step.set_name("zeros");
+  v1::MapNode& node = *step.mutable_map()->add_nodes();
+  node.set_op(v1::MAP_OP_CONSTANT);
+  node.set_data_type(v1::DATA_TYPE_U8);
+  step.mutable_map()->add_shape(bytes);
+  request.mutable_program()->add_outputs("zeros");
+  v1::Sink& sink = *request.mutable_options()->add_sinks();
+  sink.set_output("zeros");
+  sink.mutable_stream();
+  return request;
+}
+
+// Returns the id of the result, which waits on the server.
+std::string Waiting(const std::shared_ptr<grpc::Channel>& channel, std::int64_t bytes) {
+  const auto stub = v1::KernelService::NewStub(channel);
+  const auto answer = CallStub<v1::RunResponse>(*stub, &v1::KernelService::Stub::Run, Constant(bytes));
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  return answer.status.ok() ? answer.response.outputs(0).tensor().resident().id() : "";
+}
+
+TEST_F(StreamedCallTest, ReadingAByteNowAndThenKeepsNoResult) {
+  const std::string id = Waiting(daemon_.Channel(), 30 * kMiB);
+  grpc::Status status;
+  AwaitThat(
+      "the end of the result",
+      [&] {
+        status = tensors_.Get(id, 0, 1).status;
+        return !status.ok();
+      },
+      std::chrono::milliseconds(100));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND) << status.error_message();
+}
+
+TEST_F(StreamedCallTest, AGetThatIsReadTooSlowlyEndsWithTheResult) {
+  const std::string id = Waiting(daemon_.Channel(), 30 * kMiB);
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Seconds(120));
+  v1::GetRequest request;
+  request.set_id(id);
+  const auto reader = tensors_.stub().Get(&context, request);
+  v1::GetResponse response;
+  int messages = 0;
+  while (reader->Read(&response)) {
+    ++messages;
+    absl::SleepFor(
+        absl::Milliseconds(1500));  // a MiB, where 1 must have gone out within 2 s, but windows fill
+    if (messages == 3) absl::SleepFor(absl::Seconds(5));
+  }
+  EXPECT_FALSE(reader->Finish().ok());
+  EXPECT_LT(messages, 30);
+}
+
+TEST_F(StreamedCallTest, OneClientCannotHoldEverything) {
+  const auto first = daemon_.Channel(), second = daemon_.Channel();
+  const auto stub = v1::KernelService::NewStub(first);
+  const auto all = CallStub<v1::RunResponse>(*stub, &v1::KernelService::Stub::Run, Constant(64 * kMiB));
+  EXPECT_EQ(all.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_FALSE(DetailsOf(all.status).has_retry_info) << "it can never fit";
+  const std::string most = Waiting(first, 36 * kMiB);
+  const std::string other = Waiting(second, 4 * kMiB);
+  for (const std::string& id : {most, other}) EXPECT_TRUE(tensors_.Drop(id).status.ok());
 }
 
 TEST_F(StreamedCallTest, TenThousandAnnouncementsKeepNobodyElseOut) {

@@ -107,6 +107,29 @@ def test_results_that_are_too_large():
             assert kept.shape == (99_999,)
 
 
+def test_kept_results_need_their_memory_once():
+    # The tensor has 4 MB and its mask 1 MB; of the 10 MB what is left has room for one result of 4 MB, but not for two.
+    with Daemon("--resident-bytes=10M") as daemon, warpline.connect(daemon.address) as small:
+        x = np.arange(1_000_000, dtype="f4")
+        with small.put(x) as u:
+            with small.run(u[u >= 0], keep=True) as everything:
+                same(everything, x)
+            with small.run(u[u < 0], keep=True) as nothing:
+                assert nothing.shape == (0,)
+            with small.run(u[u < 100], keep=True) as few:
+                same(few, x[:100])
+                assert daemon.total("warpline_resident_bytes") < 4.2e6, "the rest of the result has been given back"
+
+
+def test_kept_results_that_never_fit_are_refused_at_once():
+    with Daemon("--resident-bytes=6M") as daemon, warpline.connect(daemon.address) as small:
+        x = np.ones(1_000_000, "f4")
+        with small.put(x) as u:
+            with pytest.raises(warpline.ResourceExhausted, match="results of 8000[0-9]* bytes together do not fit") as error:
+                small.run(u[u > 0], (u + 1)[u > 0], keep=True)
+            assert error.value.retry_after is None
+
+
 def test_where_of_a_condition_alone(client, t):
     for got, want in zip(client.run(*np.where(t > 9)), np.where(A > 9), strict=True):
         same(got, want)

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/align.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/known_fields.h"
 #include "proto/rules/scalar_class.h"
 #include "proto/wire/tensor_field.h"
 #include "server/base/errors.h"
@@ -22,7 +23,12 @@ absl::StatusOr<Conversion> Decode(const ScannedMessage& message, const Reference
   if (!request.ParseFromString(message.header)) {
     return absl::InvalidArgumentError("the request is not a valid protobuf message of its type");
   }
-  return FromProto(request, {message.payloads, message.scalars, message.integers, references}, limits);
+  ASSIGN_OR_RETURN(
+      Conversion conversion,
+      FromProto(request, {message.payloads, message.scalars, message.integers, references}, limits));
+  // An option that is not known here must not be ignored. Mistakes in what is known are told first.
+  RETURN_IF_ERROR(CheckAllKnown(request));
+  return conversion;
 }
 
 // The fields whose values reach kernels as StepScalars. A plan does not depend on them but for their class.

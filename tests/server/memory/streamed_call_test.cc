@@ -20,6 +20,8 @@ using ::warpline::testing::IsOk;
 using ::warpline::testing::StatusIs;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
+// One client may have three quarters.
+constexpr std::size_t kTotal = 96 * kMiB, kShare = 72 * kMiB;
 
 class StreamedCallTest : public ::testing::Test {
  protected:
@@ -42,7 +44,7 @@ class StreamedCallTest : public ::testing::Test {
   FairBudget transfers_{{.total = 256 * kMiB, .what = "bytes for transfers"}};
   Admission admission_{{.max_jobs = 100, .max_bytes = std::int64_t{1} << 30}, metrics_};
   StreamedCalls calls_{
-      {.device_bytes = {64 * kMiB}, .chunk_bytes = kMiB}, &Allocate, transfers_, admission_, metrics_};
+      {.device_bytes = {kTotal}, .chunk_bytes = kMiB}, &Allocate, transfers_, admission_, metrics_};
 };
 
 TEST_F(StreamedCallTest, AllOfACallIsChargedAtOnceAndGoesWithItsMemory) {
@@ -65,8 +67,7 @@ TEST_F(StreamedCallTest, HasWindowsBySizeButNoMoreThanAnEighthOfTheBudget) {
   EXPECT_EQ(Open({8 * kMiB})->call->windows(), 4);
   EXPECT_EQ(Open({60 * kMiB})->call->windows(), StreamedCall::kMaxWindows);
   FairBudget few({.total = 32 * kMiB, .what = "bytes"});
-  StreamedCalls calls({.device_bytes = {64 * kMiB}, .chunk_bytes = kMiB}, &Allocate, few, admission_,
-                      metrics_);
+  StreamedCalls calls({.device_bytes = {kTotal}, .chunk_bytes = kMiB}, &Allocate, few, admission_, metrics_);
   const std::vector<std::size_t> bytes = {60 * kMiB};
   EXPECT_EQ(calls.Open(Caller(), std::nullopt, bytes)->call->windows(), 2);
 }
@@ -86,12 +87,32 @@ TEST_F(StreamedCallTest, GivesOutEachWindowOnce) {
 TEST_F(StreamedCallTest, WhatDoesNotFitIsRefusedForNowOrForEver) {
   const absl::Status never = Open({40 * kMiB, 40 * kMiB}).status();
   EXPECT_THAT(never, StatusIs(absl::StatusCode::kResourceExhausted,
-                              AllOf(HasSubstr("67108864"), HasSubstr("--upload-bytes"))));
+                              AllOf(HasSubstr("which is 75497472 of the server's 100663296"),
+                                    HasSubstr("--upload-bytes"))));
   EXPECT_FALSE(RetryAfterOf(never).has_value());
   EXPECT_THAT(Open({SIZE_MAX, SIZE_MAX, 1}).status(), StatusIs(absl::StatusCode::kResourceExhausted));
-  const auto all = Open({64 * kMiB});
-  ASSERT_THAT(all, IsOk()) << "one call alone may take everything";
+  const auto all = Open({kShare});
+  ASSERT_THAT(all, IsOk());
   EXPECT_TRUE(RetryAfterOf(Open({1}).status()).has_value());
+}
+
+TEST_F(StreamedCallTest, ANewcomerFindsRoom) {
+  EXPECT_EQ(calls_.MaxBytesOf(CallerWith(1).claimant), kShare);
+  EXPECT_EQ(calls_.MaxBytesOf({.share = 1, .client = 5}), kShare / 4 * 3) << "a connection of an address";
+  const auto first = Open({kShare}, CallerWith(1));
+  ASSERT_THAT(first, IsOk());
+  const auto second = Open({(kTotal - kShare) / 4 * 3}, CallerWith(2));
+  ASSERT_THAT(second, IsOk());
+  EXPECT_THAT(Open({1 * kMiB}, CallerWith(3)), IsOk());
+}
+
+TEST_F(StreamedCallTest, GoesToTheDeviceThatIsPreferredIfThereIsRoom) {
+  StreamedCalls calls({.device_bytes = {kTotal, 2 * kTotal}, .chunk_bytes = kMiB}, &Allocate, transfers_,
+                      admission_, metrics_);
+  const std::vector<std::size_t> small = {kMiB}, large = {100 * kMiB};
+  EXPECT_EQ(calls.Open(Caller(), std::nullopt, small)->device, 1);
+  EXPECT_EQ(calls.Open(Caller(), 0, small)->device, 0);
+  EXPECT_EQ(calls.Open(Caller(), 0, large)->device, 1);
 }
 
 TEST_F(StreamedCallTest, CallsAreNotOpenedWhileTheServerDrains) {
@@ -100,9 +121,10 @@ TEST_F(StreamedCallTest, CallsAreNotOpenedWhileTheServerDrains) {
   ExpectNothingHeld();
 }
 
-TEST_F(StreamedCallTest, TellsOfEachMebibyteAndOfTheEndOnce) {
+TEST_F(StreamedCallTest, TellsOfProgressAndOfTheEndOnce) {
   const auto opened = Open({8 * kMiB});
   StreamedCall& call = *opened->call;
+  ASSERT_EQ(call.min_progress(), kMiB);
   int progress = 0, complete = 0;
   call.OnArrived(5 * kMiB, false);  // nobody waits yet
   call.Await(2, {.progress = [&] { ++progress; }, .complete = [&] { ++complete; }});
@@ -111,13 +133,54 @@ TEST_F(StreamedCallTest, TellsOfEachMebibyteAndOfTheEndOnce) {
   call.OnArrived(kMiB / 2, false);
   EXPECT_EQ(progress, 1);
   call.OnArrived(0, true);
-  EXPECT_EQ(progress, 2) << "an upload that is complete counts, however small";
+  EXPECT_EQ(progress, 1) << "nor is the end of a small upload, of which there may be many";
   EXPECT_EQ(complete, 0);
   call.OnArrived(0, true);
   EXPECT_EQ(complete, 1);
   call.OnArrived(9 * kMiB, true);
-  EXPECT_EQ(progress, 3);
+  EXPECT_EQ(progress, 1) << "nobody waits any more";
   EXPECT_EQ(complete, 1);
+}
+
+TEST_F(StreamedCallTest, WhoHoldsMoreMustMoveMore) {
+  const auto opened = Open({64 * kMiB});
+  StreamedCall& call = *opened->call;
+  ASSERT_EQ(call.min_progress(), 2 * kMiB);
+  int progress = 0;
+  call.Await(1, {.progress = [&] { ++progress; }, .complete = [] {}});
+  call.OnArrived(kMiB, false);
+  EXPECT_EQ(progress, 0);
+  call.OnArrived(kMiB, false);
+  EXPECT_EQ(progress, 1);
+  call.OnTakenBack(2 * kMiB);
+  call.OnArrived(2 * kMiB, false);
+  EXPECT_EQ(progress, 1) << "bytes that had been there already";
+}
+
+TEST_F(StreamedCallTest, OnlyBytesOfResultsThatWereNotReadBeforeAreProgress) {
+  const auto opened = Open({64 * kMiB});
+  StreamedCall& call = *opened->call;
+  const std::size_t first = call.AddResult(), second = call.AddResult();
+  const auto moves = [&](std::size_t result, const ByteRange& range) {
+    const MonotonicTime before = call.progressed();
+    call.OnSent(result, range);
+    return call.progressed() > before;
+  };
+  EXPECT_FALSE(moves(first, {0, kMiB}));
+  EXPECT_FALSE(moves(first, {0, kMiB})) << "again";
+  EXPECT_TRUE(moves(second, {kMiB / 2, 3 * kMiB / 2})) << "of two results together";
+  EXPECT_FALSE(moves(second, {0, 2 * kMiB})) << "half of it is new";
+  EXPECT_TRUE(moves(first, {kMiB, 2 * kMiB}));
+}
+
+TEST_F(StreamedCallTest, ReadingInTinyPiecesTakesNoMemoryWithoutBound) {
+  const auto opened = Open({64 * kMiB});
+  StreamedCall& call = *opened->call;
+  const std::size_t result = call.AddResult();
+  for (std::size_t at = 0; at < 32 * kMiB; at += 512) call.OnSent(result, {at, at + 1});
+  const MonotonicTime before = call.progressed();
+  call.OnSent(result, {kMiB + 1, 4 * kMiB});
+  EXPECT_GT(call.progressed(), before) << "what touches the pieces that are known counts";
 }
 
 TEST_F(StreamedCallTest, GivesUpTheWaitOfCallsOfWhichNothingMoves) {
