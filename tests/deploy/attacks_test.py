@@ -195,6 +195,22 @@ class Transfers(Victim):
         return right
 
 
+class Streams(Victim):
+    """Has a result of 2 MiB wait on the server, reads it and drops it."""
+
+    BYTES = 2 << 20
+
+    def call(self, channel):
+        import warpline_pb2 as v1
+        request = greedy.waiting_result(v1, self.BYTES).SerializeToString()
+        made = v1.RunResponse.FromString(self.ask(channel.unary_unary, "Kernel", "Run", request))
+        id = made.outputs[0].tensor.resident.id
+        got = self.ask(channel.unary_stream, "Tensor", "Get", v1.GetRequest(id=id).SerializeToString())
+        right = b"".join(v1.GetResponse.FromString(part).data for part in got) == bytes(self.BYTES)
+        self.ask(channel.unary_unary, "Tensor", "Drop", v1.DropRequest(id=id).SerializeToString())
+        return right
+
+
 class Shapes(Victim):
     """Runs programs, each of a shape that the server has not seen."""
 
@@ -257,6 +273,9 @@ ROWS = {
     "new_shapes": Row(Shapes, refused=0.01),
     "empty_tensors": Row(Creates, seconds=12, reached=("warpline_resident_tensors", 20000), leaves=True),
     "regions": Row(Regions, least=10),
+    "held_results": Row(Streams, flags=("--upload-bytes=64M",), reached=("warpline_upload_bytes", 32 << 20)),
+    "trickled_uploads": Row(Streams, flags=("--upload-bytes=64M",), reached=("warpline_upload_bytes", 32 << 20)),
+    "abandoned_jobs": Row(flags=("--lanes=2",), bound=2000, least=50),
 }
 
 

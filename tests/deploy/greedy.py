@@ -178,6 +178,79 @@ def regions(client):
     client.side_by_side(1, work)
 
 
+def waiting_result(v1, size):
+    """A request of a few bytes, whose result of so many waits on the server."""
+    zero = v1.MapStep(nodes=[v1.MapNode(op=v1.MAP_OP_CONSTANT, data_type=v1.DATA_TYPE_U8)], shape=[size])
+    sink = v1.Sink(output="zeros", stream=v1.StreamSink())
+    return v1.RunRequest(program=v1.Program(steps=[v1.Step(name="zeros", map=zero)], outputs=["zeros"]),
+                         options=v1.RequestOptions(sinks=[sink]))
+
+
+def held_results(client):
+    """Results of as much of --upload-bytes as a client may have, made by 36 bytes, of which a byte is read now and then."""
+    import grpc
+    import warpline_pb2 as v1
+    channel = grpc.insecure_channel(client.arguments.address)
+    token = [("authorization", f"Bearer {client.token}")]
+    run = channel.unary_unary("/warpline.v1.KernelService/Run", v1.RunRequest.SerializeToString, v1.RunResponse.FromString)
+    get = channel.unary_stream("/warpline.v1.TensorService/Get", v1.GetRequest.SerializeToString)
+    sizes = itertools.cycle([MIB << shift for shift in (10, 9, 8, 7, 6, 5, 4, 3, 2)])
+
+    def work(_):
+        client.count(36)
+        try:
+            id = run(waiting_result(v1, next(sizes)), metadata=token).outputs[0].tensor.resident.id
+            while True:
+                client.count(1)
+                list(get(v1.GetRequest(id=id, length=1), metadata=token))
+                time.sleep(0.2)
+        except grpc.RpcError:
+            time.sleep(0.01)
+    client.side_by_side(16, work)
+
+
+def trickled_uploads(client):
+    """Requests that announce as much of --upload-bytes as a client may have, of which 1 MiB comes each second."""
+    import grpc
+    import warpline_pb2 as v1
+    channel = grpc.insecure_channel(client.arguments.address)
+    token = [("authorization", f"Bearer {client.token}")]
+    transpose = channel.unary_unary("/warpline.v1.KernelService/Transpose", v1.TransposeRequest.SerializeToString)
+    put = channel.stream_unary("/warpline.v1.TensorService/Put", v1.PutRequest.SerializeToString)
+    sizes = itertools.cycle([MIB << shift for shift in (10, 9, 8, 7, 6, 5, 4, 3, 2)])
+
+    def work(_):
+        client.count(36)
+        size = next(sizes)
+        x = v1.Tensor(data_type=v1.DATA_TYPE_U8, shape=[1, size], upload=v1.Upload())
+        call = transpose.future(v1.TransposeRequest(x=x), metadata=token)
+        try:
+            accepted = dict(call.initial_metadata()).get("x-warpline-uploads-bin")
+            if accepted is None:
+                raise grpc.RpcError
+            id = v1.Uploads.FromString(accepted).ids[0]
+            for offset in range(0, size, MIB):
+                client.count(MIB)
+                put(iter([v1.PutRequest(id=id, offset=offset, data=bytes(MIB))]), metadata=token)
+                time.sleep(1)
+        except grpc.RpcError:
+            time.sleep(0.01)
+    client.side_by_side(16, work)
+
+
+def abandoned_jobs(client):
+    """Searches, remainders and products that take a lane for seconds, of callers that leave at once."""
+    xp, numpy, connection = client.warpline, client.numpy, client.connection
+    line, small = xp.arange(1 << 24, dtype="f8"), numpy.full((1, 1), 5e-324)
+    programs = [numpy.searchsorted(line, line), (line + numpy.finfo("f8").max) % small,
+                numpy.sort(-line), (xp.arange(1 << 22, dtype="f4").reshape(2048, 2048)
+                                    @ xp.arange(1 << 22, dtype="f4").reshape(2048, 2048))]
+
+    def work(number):
+        client.attempt(connection.run, programs[number % len(programs)].sum(), timeout=0.05, data=200)
+    client.side_by_side(8, work)
+
+
 def crowd(client):
     """Fifty clients that mean no harm, from one address, each with a connection of its own."""
     x = client.numpy.ones((2, 2), "f4")
@@ -196,7 +269,8 @@ def crowd(client):
 
 
 ATTACKS = {attack.__name__: attack for attack in (
-    long_jobs, unread_gets, slow_puts, new_shapes, lists, empty_tensors, regions, crowd)}
+    long_jobs, unread_gets, slow_puts, new_shapes, lists, empty_tensors, regions, held_results, trickled_uploads,
+    abandoned_jobs, crowd)}
 
 
 def main():
