@@ -75,7 +75,8 @@ DType OperandType(const MapProblem& problem, std::size_t value) {
 // processors take more than a hundred cycles for each product, quotient or root with one.
 double CostOf(const MapProblem& problem, const MapNode& node) {
   if (RowOf(node.op).operands == 0) return 0.25;
-  const DType of = OperandType(problem, static_cast<std::size_t>(node.operands[0]));
+  const DType of =
+      OperandType(problem, static_cast<std::size_t>(node.operands[node.op == MapOp::kWhere ? 1 : 0]));
   if (IsInteger(of)) {
     if (node.op == MapOp::kPow) return 40;
     return node.op == MapOp::kFloorDivide || node.op == MapOp::kRemainder ? 15 : 0.25;
@@ -101,6 +102,8 @@ double CostOf(const MapProblem& problem, const MapNode& node) {
       return is_wide ? 4 : 2;
     case MapOp::kClip:
       return is_half ? 2 : 1;
+    case MapOp::kWhere:
+      return is_half ? 1 : 0.5;
     default:
       if (RowOf(node.op).max_ulp > 0) return is_wide ? 32 : 24;
       return is_half ? 1 : 0.25;

@@ -11,8 +11,8 @@ namespace warpline {
 namespace {
 
 DType OperandType(const MapProblem& problem, const MapNode& node) {
+  if (RowOf(node.op).operands == 0 || node.op == MapOp::kWhere) return node.dtype;
   const auto value = static_cast<std::size_t>(node.operands[0]);
-  if (RowOf(node.op).operands == 0) return node.dtype;
   return value < problem.inputs.size() ? problem.inputs[value].dtype
                                        : problem.nodes[value - problem.inputs.size()].dtype;
 }
@@ -26,7 +26,7 @@ double BytesLike(const MapProblem& problem, const MapNode& node) {
   const MapOpRow& row = RowOf(node.op);
   const DType of = OperandType(problem, node);
   const bool is_wide = SizeOf(of) >= 8;
-  if (IsComplex(of)) return node.op == MapOp::kDivide ? 17 : 10;
+  if (IsComplex(of)) return node.op == MapOp::kDivide ? 17 : 16;
   switch (node.op) {
     case MapOp::kFloorDivide:
     case MapOp::kRemainder:  // of floats, up to 7 modular products (fmod.h)
@@ -36,7 +36,7 @@ double BytesLike(const MapProblem& problem, const MapNode& node) {
       return is_wide ? 9 : 7;
     default:
       if (row.max_ulp > 0 || row.weight == MapWeight::kHeavy) return is_wide ? 48 : 11;
-      return is_wide ? 5.5 : 3;
+      return is_wide ? 7 : 3;
   }
 }
 

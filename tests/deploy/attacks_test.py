@@ -274,7 +274,7 @@ ROWS = {
     "empty_tensors": Row(Creates, seconds=12, reached=("warpline_resident_tensors", 20000), leaves=True),
     "regions": Row(Regions, least=10),
     "held_results": Row(Streams, flags=("--upload-bytes=64M",), reached=("warpline_upload_bytes", 32 << 20)),
-    "trickled_uploads": Row(Streams, flags=("--upload-bytes=64M",), reached=("warpline_upload_bytes", 32 << 20)),
+    "trickled_uploads": Row(Streams, flags=("--upload-bytes=64M",), reached=("warpline_upload_bytes", 24 << 20)),
     "abandoned_jobs": Row(flags=("--lanes=2",), bound=2000, least=50),
 }
 

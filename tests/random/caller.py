@@ -9,6 +9,7 @@ import grpc
 from request import copy_request, create_request, run_request, rows_of, type_name
 
 DEADLINE_SECONDS = 60
+FULL = re.compile("at present|at one time")
 # Of a step whose variant does not suit, or of one that turned out not to when it was to run.
 VARIANT = re.compile(r"\.variant|^variant: .* cannot run this problem after all")
 
@@ -30,6 +31,11 @@ class CallFailed(Exception):
     def is_variant(self):
         """True if a named variant does not suit its step."""
         return self.code is grpc.StatusCode.INVALID_ARGUMENT and VARIANT.search(self.details) is not None
+
+    @property
+    def is_full(self):
+        """True if the server has no room at present, as other programs have it, or a transfer that has just ended."""
+        return self.code is grpc.StatusCode.RESOURCE_EXHAUSTED and FULL.search(self.details) is not None
 
     @property
     def is_lost(self):
@@ -60,11 +66,18 @@ class Caller:
                                            response.FromString)
 
     def call(self, service, name, request, kind="unary_unary"):
-        try:
-            response = self.method(service, name, kind)(request, timeout=DEADLINE_SECONDS)
-            return list(response) if kind == "unary_stream" else response
-        except grpc.RpcError as error:
-            raise CallFailed(name, error) from None
+        """Makes a call, again if the server has no room at present. `request` is a list if requests are streamed."""
+        end = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            try:
+                sent = iter(request) if kind == "stream_unary" else request
+                response = self.method(service, name, kind)(sent, timeout=DEADLINE_SECONDS)
+                return list(response) if kind == "unary_stream" else response
+            except grpc.RpcError as error:
+                failed = CallFailed(name, error)
+                if not failed.is_full or time.monotonic() > end:
+                    raise failed from None
+            time.sleep(0.02)
 
     def info(self):
         return self.call("InfoService", "GetInfo", self.api.GetInfoRequest())
@@ -84,7 +97,7 @@ class Caller:
         middle = len(content) // 3
         pieces = [self.api.PutRequest(id=created, data=content[:middle]),
                   self.api.PutRequest(offset=middle, data=content[middle:])]
-        self.call("TensorService", "Put", iter(pieces), "stream_unary")
+        self.call("TensorService", "Put", pieces, "stream_unary")
         return created
 
     def begin(self, program):
@@ -117,16 +130,9 @@ class Caller:
             self.drop([*running.resident_ids.values(), *made])
 
     def get(self, id_):
-        """The elements of a tensor. A transfer before may still hold the only channel of its request."""
-        end = time.monotonic() + DEADLINE_SECONDS
-        while True:
-            try:
-                answers = self.call("TensorService", "Get", self.api.GetRequest(id=id_), "unary_stream")
-                return b"".join(answer.data for answer in answers)
-            except CallFailed as error:
-                if error.code is not grpc.StatusCode.RESOURCE_EXHAUSTED or time.monotonic() > end:
-                    raise
-            time.sleep(0.02)
+        """The elements of a tensor."""
+        answers = self.call("TensorService", "Get", self.api.GetRequest(id=id_), "unary_stream")
+        return b"".join(answer.data for answer in answers)
 
     def drop(self, ids):
         """Drops tensors, if they are still there and the server is."""

@@ -53,7 +53,7 @@ class Server:
             self.address = self.arguments.server
             return
         self.daemon = Daemon(os.path.join(self.arguments.bin_dir, "warplined"), f"--backend={self.arguments.backend}",
-                             "--resident-bytes=256M", "--upload-bytes=1G", "--max-inline-bytes=64M", log=self.log)
+                             "--resident-bytes=256M", "--max-inline-bytes=64M", log=self.log)
         self.address = self.daemon.address
 
     def is_lost(self):

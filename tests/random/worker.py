@@ -16,18 +16,25 @@ from tally import Tally  # noqa: E402
 IN_FLIGHT = 4
 MAX_FAILURES = 3  # of one process, which stops then
 NO_SEED = -1
+PATIENCE_SECONDS = 30  # until there is room for a program
 
 
 def answer(caller, program, running, tally):
-    """Waits for the answer, and returns the program that has run: without variants, if one does not suit."""
-    try:
-        return program, *caller.finish(running)
-    except CallFailed as error:
-        if not error.is_variant or not any(step.variant for step in program.steps):
-            raise
-    tally.counts["refused"] += 1
-    plain = program.without_variants()
-    return plain, *caller.run(plain)
+    """Waits for the answer, and returns the program that has run: without variants, if one does not suit. A program
+    that other processes leave no room for comes again."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return program, *(caller.finish(running) if running else caller.run(program))
+        except CallFailed as error:
+            running = None
+            if error.is_variant and any(step.variant for step in program.steps):
+                tally.counts["refused"] += 1
+                program = program.without_variants()
+            elif error.is_full and time.monotonic() < end:
+                time.sleep(0.02)
+            else:
+                raise
 
 
 def check(caller, program, values, running, tally):
