@@ -81,8 +81,8 @@ struct Job {
   double peer_seconds() const { return static_cast<double>(peer_bytes) / kPeerBytesPerSecond; }
 
  private:
-  // Two H200 without peer access, where copies go through the host; NVLink has ten times as much
-  // (docs/benchmarks/2026-11-28-h200-two-gpus.md).
+  // Of copies that go through the host, as between two H200 without peer access; over NVLink they were ten
+  // times as fast (docs/benchmarks/2026-11-28-h200-two-gpus.md).
   static constexpr double kPeerBytesPerSecond = 38e9;
 };
 
