@@ -27,7 +27,8 @@ endforeach()
 install(TARGETS warpline_abi LIBRARY COMPONENT development NAMELINK_COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/warpline TYPE INCLUDE COMPONENT development
         FILES_MATCHING PATTERN "*.h")
-install(FILES ${PROJECT_SOURCE_DIR}/kernels/dtype.h ${PROJECT_SOURCE_DIR}/kernels/shape.h
+install(FILES ${PROJECT_SOURCE_DIR}/kernels/dtype.h ${PROJECT_SOURCE_DIR}/kernels/per_axis.h
+        ${PROJECT_SOURCE_DIR}/kernels/shape.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warpline/internal/kernels COMPONENT development)
 set(generated ${PROJECT_BINARY_DIR}/proto/gen)
 install(FILES ${generated}/warpline/v1/warpline.pb.h ${generated}/warpline/v1/warpline.grpc.pb.h
