@@ -58,11 +58,12 @@ void ScanAs(const ScanProblem& problem, const Operands& operands) {
       continue;
     }
     std::int64_t at = first;
-    InPieces(looks, inner, 1, [&](std::int64_t begin, std::int64_t end) {
+    const bool begins = InPieces(looks, inner, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t k = begin; k < end; ++k) {
         y[at + k] = problem.exclusive ? Identity<kOp, T>() : x[at + k];
       }
     });
+    if (!begins) return;
     for (std::int64_t i = 1; i < problem.count; ++i, at += step) {
       const T* const add = x + (problem.exclusive ? at : at + step);
       const bool ends = InPieces(looks, inner, 1, [&](std::int64_t begin, std::int64_t end) {

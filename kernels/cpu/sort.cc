@@ -87,8 +87,11 @@ bool FirstOf(Looks& looks, const U* row, std::int64_t count, const KeyRule& rule
   if (!reads) return false;
   if (taken == count) return SortAll(looks, first);
   // A heap of the first so far, with the last of them in front.
-  std::make_heap(first.begin(), first.end());
   const std::int64_t heap_work = 8 * std::bit_width(first.size());
+  for (std::int64_t i = 1; i <= taken; ++i) {
+    std::push_heap(first.begin(), first.begin() + i);
+    if (looks.Stop(heap_work)) return false;
+  }
   for (std::int64_t i = taken; i < count; ++i) {
     const Entry entry = entry_at(i);
     if (looks.Stop(1)) return false;
@@ -112,14 +115,18 @@ void SortRows(const SortProblem& problem, const Operands& operands) {
   Looks looks(operands.interest);
   for (std::int64_t row = 0; row < problem.rows; ++row, x += problem.count) {
     if (!FirstOf(looks, x, problem.count, rule, first)) return;
-    for (const Entry& entry : first) {
-      if constexpr (std::is_same_v<Entry, BareKey<U>>) {
-        *values++ = ElementOf(KeyIn(entry), rule);
-      } else {
-        if (problem.values) *values++ = x[PlaceIn(entry)];
-        *places++ = static_cast<std::int64_t>(PlaceIn(entry));
+    const bool ends = InPieces(looks, problem.taken, 4, [&](std::int64_t begin, std::int64_t end) {
+      for (const Entry& entry :
+           first.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
+        if constexpr (std::is_same_v<Entry, BareKey<U>>) {
+          *values++ = ElementOf(KeyIn(entry), rule);
+        } else {
+          if (problem.values) *values++ = x[PlaceIn(entry)];
+          *places++ = static_cast<std::int64_t>(PlaceIn(entry));
+        }
       }
-    }
+    });
+    if (!ends) return;
   }
 }
 

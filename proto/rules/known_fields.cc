@@ -8,36 +8,44 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
-#include "kernels/status_macros.h"
 
 namespace warpline {
 namespace {
 
-absl::Status Check(const google::protobuf::Message& message, const std::string& path) {
+// Returns whether a message has a field that is not known. If so, `path` becomes the field's, else it stays
+// as it is.
+bool HasUnknown(const google::protobuf::Message& message, std::string& path) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   if (const auto& unknown = reflection.GetUnknownFields(message); !unknown.empty()) {
-    return InField(absl::StrCat(path, unknown.field(0).number()),
-                   absl::UnimplementedError(
-                       "this server does not know the field, which belongs to a newer version of the API"));
+    path = absl::StrCat(unknown.field(0).number());
+    return true;
   }
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const google::protobuf::FieldDescriptor* const field : fields) {
     if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
     if (!field->is_repeated()) {
-      RETURN_IF_ERROR(Check(reflection.GetMessage(message, field), absl::StrCat(path, field->name(), ".")));
-      continue;
+      if (!HasUnknown(reflection.GetMessage(message, field), path)) continue;
+      path = absl::StrCat(field->name(), ".", path);
+      return true;
     }
     for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      RETURN_IF_ERROR(Check(reflection.GetRepeatedMessage(message, field, i),
-                            absl::StrCat(path, field->name(), "[", i, "].")));
+      if (!HasUnknown(reflection.GetRepeatedMessage(message, field, i), path)) continue;
+      path = absl::StrCat(field->name(), "[", i, "].", path);
+      return true;
     }
   }
-  return absl::OkStatus();
+  return false;
 }
 
 }  // namespace
 
-absl::Status CheckAllKnown(const google::protobuf::Message& message) { return Check(message, ""); }
+absl::Status CheckAllKnown(const google::protobuf::Message& message) {
+  std::string path;
+  if (!HasUnknown(message, path)) return absl::OkStatus();
+  return InField(path,
+                 absl::UnimplementedError("this server does not know the field, which belongs to a newer "
+                                          "version of the API"));
+}
 
 }  // namespace warpline

@@ -57,8 +57,8 @@ void StreamedCall::OnArrived(std::size_t bytes, bool completes) {
     arrived_ += bytes;
     if (!events_.has_value()) return;
     if (completes) --incomplete_;
-    // Bytes that are taken back and sent again are no progress.
-    if (arrived_ >= seen_ + min_progress_) {
+    // Bytes that are taken back and sent again are no progress. The last ones are, as what follows may wait.
+    if (arrived_ >= seen_ + min_progress_ || incomplete_ == 0) {
       seen_ = std::max(seen_, arrived_);
       events_->progress();
     }

@@ -81,13 +81,22 @@ absl::StatusOr<absl::Duration> TensorStore::Ttl(double seconds) const {
                       absl::ToDoubleSeconds(options_.max_ttl)));
 }
 
-int TensorStore::DeviceFor(const Claimant& client, std::size_t bytes,
+int TensorStore::DeviceFor(const Caller& caller, std::size_t bytes,
                            std::span<const std::size_t> operands) const {
+  std::optional<std::int64_t> quota;  // on each device
+  if (options_.limits_of != nullptr) quota = options_.limits_of(caller.owner).resident_bytes;
   MutexLock lock(&mutex_);
   const auto merits = [&](std::size_t i) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    const auto device = static_cast<int>(i);
     const std::size_t left = options_.device_bytes[i] - used_bytes_[i];
-    const auto own = clients_bytes_.find({client, static_cast<int>(i)});
-    return std::tuple(bytes <= left, operands.empty() ? 0 : operands[i],
+    bool has_room = bytes <= left;
+    if (quota.has_value()) {
+      const auto used = owners_bytes_.find({caller.owner, device});
+      has_room = has_room &&
+                 (used == owners_bytes_.end() ? 0 : used->second) + bytes <= static_cast<std::size_t>(*quota);
+    }
+    const auto own = clients_bytes_.find({caller.client, device});
+    return std::tuple(operands.empty() ? 0 : operands[i], has_room,
                       own == clients_bytes_.end() ? 0 : own->second, left);
   };
   std::size_t best = 0;

@@ -64,6 +64,7 @@ void ReportCrashes([[maybe_unused]] const char* program) {
   absl::InitializeSymbolizer(program);
   absl::FailureSignalHandlerOptions options;
   options.writerfn = WriteRequestsBehindTheStack;
+  options.alarm_on_failure_secs = 30;  // symbols of a large binary take their time on a busy machine
   absl::InstallFailureSignalHandler(options);
   std::signal(SIGTERM, SIG_DFL);  // which Abseil takes for a failure
 #endif

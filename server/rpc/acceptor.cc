@@ -188,6 +188,7 @@ void Acceptor::Loop() {
       connections_.CutHalfClosed(options_.user_timeout);
       next_look_ = After(kLookPeriod);
     }
+    evicted_.clear();
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
     for (int i = 0; i < count; ++i) {
       const int fd = events[static_cast<std::size_t>(i)].data.fd;
@@ -248,6 +249,7 @@ void Acceptor::AwaitHeader(UniqueFd socket, const sockaddr_storage& address) {
     const auto oldest =
         std::min_element(nameless_.begin(), nameless_.end(),
                          [](const auto& a, const auto& b) { return a.second.deadline < b.second.deadline; });
+    evicted_.push_back(std::move(oldest->second.socket));
     nameless_.erase(oldest);
     WarnRefused(
         "too many connections to --proxy-listen have not said yet whose they are: the oldest of them");

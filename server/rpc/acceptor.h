@@ -101,6 +101,9 @@ class Acceptor {
   Connections& connections_;
   std::vector<Listener> listeners_, proxy_listeners_;
   absl::flat_hash_map<int, Nameless> nameless_;  // by socket
+  // Sockets that made room for others. They stay open until all events at hand are handled, as one of these
+  // may name them.
+  std::vector<UniqueFd> evicted_;
   UniqueFd epoll_;
   UniqueFd wake_;
   UniqueFd reserve_;  // closed to make room for one connection, which is then refused

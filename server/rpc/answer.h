@@ -3,16 +3,21 @@
 #define WARPLINE_SERVER_RPC_ANSWER_H_
 
 #include "absl/status/statusor.h"
+#include "proto/rules/known_fields.h"
 #include "server/rpc/slices.h"
 #include "server/rpc/unary_call.h"
 
 namespace warpline {
 
-// Reads the request of a call. Returns false if it is not valid, which ends the call.
+// Reads the request of a call. Returns false if it is not valid, or of a newer API, which ends the call.
 template <typename Request>
 bool ParseCall(UnaryCall& call, Request& request) {
   if (!request.ParseFromString(ToString(call.TakeRequest().slices()))) {
     call.RespondError(absl::InvalidArgumentError("the request is not a valid protobuf message of its type"));
+    return false;
+  }
+  if (const absl::Status known = CheckAllKnown(request); !known.ok()) {
+    call.RespondError(known);
     return false;
   }
   call.ReturnProvisionalTicket();

@@ -7,6 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "proto/rules/known_fields.h"
 #include "server/base/mutex.h"
 #include "server/memory/tensor_store.h"
 #include "server/rpc/chunk_window.h"
@@ -193,6 +194,7 @@ void GetStream::OnMessage(MessageStream& stream, MessageSlices message) {
   if (!request.ParseFromString(ToString(message.slices()))) {
     return stream.Finish(absl::InvalidArgumentError("the message is not a valid warpline.v1.GetRequest"));
   }
+  if (const absl::Status known = CheckAllKnown(request); !known.ok()) return stream.Finish(known);
   absl::StatusOr<AskedRange> asked = FindAsked(request, caller_.owner, engine_.tensors);
   if (!asked.ok()) return stream.Finish(asked.status());
   belongs_to_another_ = asked->reading.call != nullptr;

@@ -214,7 +214,7 @@ void KernelService::ChooseDevice(const Caller& caller, const Plan& plan, Job& jo
     operands[static_cast<std::size_t>(binding.memory.place().device)] += binding.memory.bytes().size();
   }
   if (!has_operands && job.sink_bytes == 0) return;
-  job.device = operands.size() == 1 ? 0 : engine_.tensors.DeviceFor(caller.client, job.sink_bytes, operands);
+  job.device = operands.size() == 1 ? 0 : engine_.tensors.DeviceFor(caller, job.sink_bytes, operands);
   job.peer_bytes = FindPeerOperands(job.bindings, plan.program.num_inputs, *job.device).bytes;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/known_fields.h"
 #include "server/base/errors.h"
 
 namespace warpline {
@@ -22,6 +23,7 @@ absl::StatusOr<PutMessage> ReadPutMessage(const ScanSchema& schema, Slices slice
   if (!message.request.ParseFromString(scanned.header)) {
     return absl::InvalidArgumentError("the message is not a valid protobuf message of its type");
   }
+  RETURN_IF_ERROR(CheckAllKnown(message.request));
   // The last one counts, as in all of protobuf.
   const std::optional<std::size_t> index = PayloadIndex(message.request.data());
   if (index.has_value() && *index < scanned.payloads.size()) message.data = scanned.payloads[*index];

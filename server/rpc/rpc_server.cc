@@ -365,11 +365,7 @@ bool RpcServer::Drain(absl::Time deadline) {
         {{"connections", absl::StrCat(impl.connections.size())}, {"calls", absl::StrCat(calls)}});
   }
   const absl::Duration to_cut = std::min(kToCut, (deadline - begun) / 10);
-  bool ended = impl.counts.AwaitNoneInProgress(begun + (deadline - begun) / 2);
-  if (!ended) {
-    impl.watchdog.Drain();
-    ended = impl.counts.AwaitNoneInProgress(deadline - to_cut);
-  }
+  bool ended = impl.counts.AwaitNoneInProgress(deadline - to_cut);
   if (!ended) {
     Log("warning", "calls are cut off: the grace is over",
         {{"calls", absl::StrCat(impl.counts.in_progress())}});

@@ -86,10 +86,9 @@ class RpcServer {
   // make its next calls over another connection, and ends streams that are not work with UNAVAILABLE. Calls
   // that come nevertheless are served for as long as clients may not have heard, a second at most, and then,
   // if they are for work, refused with UNAVAILABLE at their headers. Calls whose headers came before, uploads
-  // in progress among them, go on. Half of the time to the deadline later, results that nobody reads are
-  // given up within a fifteenth of the send timeout. In the last second, or tenth of the time, connections
-  // are cut whose calls are still open. Returns true when gRPC has let go of every call, or false at the
-  // deadline.
+  // in progress among them, go on. In the last second, or tenth of the time, connections are cut whose calls
+  // are still open, as those whose results nobody reads. Returns true when gRPC has let go of every call, or
+  // false at the deadline.
   bool Drain(absl::Time deadline);
   // Ends the server: open calls may end until the deadline, then they and all connections are cut off, with
   // UNAVAILABLE. If a call is still there soon after (its job runs on, or its client does not acknowledge),

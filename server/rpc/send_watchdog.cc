@@ -36,12 +36,6 @@ void SendWatchdog::Remove(Call& call) {
   call.is_watched_ = false;
 }
 
-void SendWatchdog::Drain() {
-  constexpr int kDrainShare = 15;
-  MutexLock lock(&mutex_);
-  timeout_ /= kDrainShare;
-}
-
 void SendWatchdog::CancelOverdue() {
   std::vector<Call*> overdue;
   {
@@ -66,13 +60,11 @@ void SendWatchdog::CancelOverdue() {
 }
 
 void SendWatchdog::Loop() {
-  constexpr absl::Duration kMinPeriod = absl::Milliseconds(20), kMaxPeriod = absl::Seconds(1);
+  const absl::Duration period = std::min(timeout_ / 4, absl::Seconds(1));
   for (;;) {
     {
       MutexLock lock(&mutex_);
-      const absl::Duration timeout = timeout_, period = std::clamp(timeout / 4, kMinPeriod, kMaxPeriod);
-      mutex_.AwaitUntil([&] { return stopping_ || timeout_ < timeout; }, After(period));
-      if (stopping_) return;
+      if (mutex_.AwaitUntil([this] { return stopping_; }, After(period))) return;
     }
     CancelOverdue();
   }

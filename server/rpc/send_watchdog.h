@@ -47,16 +47,12 @@ class SendWatchdog {
   void Touch(Call& call);
   void Remove(Call& call);
 
-  // The server drains: from now on the timeout is a fifteenth of what it was, as for uploads
-  // (UploadWatchdog).
-  void Drain();
-
  private:
   void Loop();
   void CancelOverdue();
 
+  const absl::Duration timeout_;
   Mutex mutex_;
-  absl::Duration timeout_ ABSL_GUARDED_BY(mutex_);
   std::list<Call*> sending_ ABSL_GUARDED_BY(mutex_);  // oldest first
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   LimitedLog log_;

@@ -43,7 +43,7 @@ absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request,
   if (request.has_device() && (request.device() < 0 || request.device() >= devices)) {
     return FieldError("device", absl::StrCat(request.device(), " is not in 0..", devices - 1));
   }
-  const int device = request.has_device() ? request.device() : tensors.DeviceFor(caller.client, spec.bytes);
+  const int device = request.has_device() ? request.device() : tensors.DeviceFor(caller, spec.bytes);
   return tensors.Create(caller, spec, *ttl, device);
 }
 

@@ -79,10 +79,12 @@ struct Job {
   std::size_t device_bytes() const { return plan->device_bytes + peer_bytes; }
   // An estimate of how long the copies from other devices take.
   double peer_seconds() const { return static_cast<double>(peer_bytes) / kPeerBytesPerSecond; }
+  // An estimate of how long all takes that the job does on its device.
+  double device_seconds() const { return plan->device_seconds + peer_seconds(); }
 
  private:
-  // Of copies that go through the host, as between two H200 without peer access; over NVLink they were ten
-  // times as fast (docs/benchmarks/2026-11-28-h200-two-gpus.md).
+  // Copies that go through the host are as fast as this, as between two H200 without peer access. NVLink was
+  // ten times as fast (docs/benchmarks/2026-11-28-h200-two-gpus.md).
   static constexpr double kPeerBytesPerSecond = 38e9;
 };
 

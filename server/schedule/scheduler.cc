@@ -134,7 +134,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     MutexLock lock(&mutex_);
     id = next_id_++;
     queued->id = id;
-    if (!IsShort(*queued->job.plan)) {
+    if (!IsShort(queued->job)) {
       lane_shares_.Arrive(claimant);
       if (small) lane_shares_.BecomeReady(claimant);
     }
@@ -181,7 +181,7 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
 }
 
 void Scheduler::Withdraw(Job job, bool was_ready, absl::Status why) {
-  if (!IsShort(*job.plan)) {
+  if (!IsShort(job)) {
     MutexLock lock(&mutex_);
     lane_shares_.Leave(job.caller.claimant, was_ready, MonotonicClock::now());
   }
@@ -190,12 +190,12 @@ void Scheduler::Withdraw(Job job, bool was_ready, absl::Status why) {
 
 void Scheduler::GoAhead(const Job& job) {
   ++AheadOf(job);
-  if (!IsShort(*job.plan)) lane_shares_.Stage(job.caller.claimant, job.plan->device_seconds);
+  if (!IsShort(job)) lane_shares_.Stage(job.caller.claimant, job.device_seconds());
 }
 
 void Scheduler::NoLongerAhead(const Job& job) {
   --AheadOf(job);
-  if (!IsShort(*job.plan)) lane_shares_.EndStaging(job.caller.claimant, job.plan->device_seconds);
+  if (!IsShort(job)) lane_shares_.EndStaging(job.caller.claimant, job.device_seconds());
   refused_after_.reset();
 }
 
@@ -208,10 +208,10 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
     const Job& job = candidate.queued->job;
     const Plan& plan = *job.plan;
     kept =
-        options_.lanes_kept > 0 && IsShort(plan) && for_lane_.LeadOf(job.caller.claimant) <= kMaxLeadSeconds;
-    if (!kept && !IsShort(plan)) {
+        options_.lanes_kept > 0 && IsShort(job) && for_lane_.LeadOf(job.caller.claimant) <= kMaxLeadSeconds;
+    if (!kept && !IsShort(job)) {
       const MonotonicTime now = MonotonicClock::now();
-      if (!lane_shares_.MayStart(job.caller.claimant, plan.device_seconds, now)) {
+      if (!lane_shares_.MayStart(job.caller.claimant, job.device_seconds(), now)) {
         look_again_ = std::min(look_again_, now + absl::ToChronoNanoseconds(kLookAgain));
         lanes_->Forget(candidate.queued->id);  // others that need a pool need not wait for it
         return false;
@@ -242,9 +242,9 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   matched.kept = kept;
   matched.urgent = kept && lanes_->busy_kept() < options_.lanes_kept;
   matched.beside_long = long_running_ > 0;
-  if (!IsShort(plan)) {
+  if (const Job& job = staged.queued->job; !IsShort(job)) {
     ++long_running_;
-    lane_shares_.Start(staged.queued->job.caller.claimant, plan.device_seconds);
+    lane_shares_.Start(job.caller.claimant, job.device_seconds());
   }
   matched.lane = lanes_->Take(*device, staged.queued->job.device_bytes(), plan.stateless, kept);
   matched.staged = std::move(staged);
@@ -339,8 +339,7 @@ void Scheduler::Run(Matched& matched) {
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
   queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
   if (options_.watchdog != nullptr) {
-    matched.running =
-        options_.watchdog->Started(lane->device(), job.plan->device_seconds + job.peer_seconds());
+    matched.running = options_.watchdog->Started(lane->device(), job.device_seconds());
   }
   lane->lane().Launch(program, [this, launched, matched = std::move(matched)](LaunchReport report) mutable {
     OnLaunched(matched, launched, std::move(report));
@@ -395,7 +394,7 @@ void Scheduler::PutBack(Matched& matched) {
   const double cost = job.expected_seconds / job.weight;
   const JobId id = queued.id;
   MutexLock lock(&mutex_);
-  if (!IsShort(*job.plan)) {
+  if (!IsShort(job)) {
     lane_shares_.Arrive(claimant);
     lane_shares_.BecomeReady(claimant);
   }
@@ -413,9 +412,9 @@ void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds)
   for_lane_.Charge(job.caller.claimant, difference);
   if (matched.staged.copied) for_memory_.Charge(job.caller.claimant, difference);
   lanes_->GiveBack(matched.lane, job.device_bytes(), matched.kept);
-  if (!IsShort(*job.plan)) {
+  if (!IsShort(job)) {
     --long_running_;
-    lane_shares_.End(job.caller.claimant, job.plan->device_seconds);
+    lane_shares_.End(job.caller.claimant, job.device_seconds());
     lane_shares_.Leave(job.caller.claimant, /*was_ready=*/true, MonotonicClock::now());
     refused_after_.reset();  // a job of the same share may now be staged
   }

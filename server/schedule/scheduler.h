@@ -151,15 +151,15 @@ class Scheduler {
     return plan.memory.input_bytes <= options_.small_bytes &&
            plan.memory.output_bytes <= options_.small_bytes;
   }
-  bool IsShort(const Plan& plan) const {
-    return plan.device_seconds <= options_.short_seconds &&
-           plan.memory.TravellingBytes() <= options_.short_bytes;
+  bool IsShort(const Job& job) const {
+    return job.device_seconds() <= options_.short_seconds &&
+           job.plan->memory.TravellingBytes() <= options_.short_bytes;
   }
   // The next job that can do its next step now, with all it needs for that.
   std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Staged> TakeForMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int& AheadOf(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return job.device_bytes() > 0 ? ahead_for_pool_ : IsShort(*job.plan) ? ahead_short_ : ahead_;
+    return job.device_bytes() > 0 ? ahead_for_pool_ : IsShort(job) ? ahead_short_ : ahead_;
   }
   void GoAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoLongerAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -32,7 +32,7 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
   const auto may_go_ahead = [&](const std::unique_ptr<Queued>& queued) {
     const Job& job = queued->job;
     if (!has_place(job)) return false;
-    return IsShort(*job.plan) || lane_shares_.MayStage(job.caller.claimant, job.plan->device_seconds);
+    return IsShort(job) || lane_shares_.MayStage(job.caller.claimant, job.device_seconds());
   };
   std::optional<Staged> staged;
   if (first_.has_value() && has_place(first_->queued->job)) {
@@ -112,7 +112,7 @@ void Scheduler::OnCopied(Copying& copying) {
     const JobId id = staged.queued->id;
     MutexLock lock(&mutex_);
     const bool needs_pool = job.device_bytes() > 0;
-    if (!IsShort(*job.plan)) lane_shares_.BecomeReady(claimant);
+    if (!IsShort(job)) lane_shares_.BecomeReady(claimant);
     for_lane_.Push(claimant, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)},
                    needs_pool);
     ShowDepth();

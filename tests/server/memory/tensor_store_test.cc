@@ -135,21 +135,23 @@ TEST_F(TensorStoreTest, MemoryIsBoundedAndTheFiguresAreGiven) {
 
 TEST_F(TensorStoreTest, TensorsOfAClientLieTogetherWhileThereIsRoom) {
   const Caller first = CallerWith(kOwner, 1), second = CallerWith(kOwner, 2);
-  const int home = store_.DeviceFor(first.client, 1024);
+  const int home = store_.DeviceFor(first, 1024);
   EXPECT_EQ(home, 1) << "a new client goes where most room is";
   const auto kept = store_.Allocate(first, 0, 1024);
-  EXPECT_EQ(store_.DeviceFor(first.client, 1024), 0) << "where it has some already";
-  EXPECT_EQ(store_.DeviceFor(second.client, 1024), 1) << "though it is of the same owner";
-  EXPECT_EQ(store_.DeviceFor(first.client, 4096), 1) << "there is no room for it beside the others";
+  EXPECT_EQ(store_.DeviceFor(first, 1024), 0) << "where it has some already";
+  EXPECT_EQ(store_.DeviceFor(second, 1024), 1) << "though it is of the same owner";
+  EXPECT_EQ(store_.DeviceFor(first, 4096), 1) << "there is no room for it beside the others";
 }
 
 TEST_F(TensorStoreTest, ResultsLieWhereMostOfTheOperandsDo) {
   const Caller caller = CallerWith(kOwner, 1);
   const auto kept = store_.Allocate(caller, 0, 512);
-  EXPECT_EQ(store_.DeviceFor(caller.client, 100, std::vector<std::size_t>{10, 20}), 1);
-  EXPECT_EQ(store_.DeviceFor(caller.client, 100, std::vector<std::size_t>{20, 10}), 0);
-  EXPECT_EQ(store_.DeviceFor(caller.client, 100, std::vector<std::size_t>{20, 20}), 0) << "as its own";
-  EXPECT_EQ(store_.DeviceFor(caller.client, 4096, std::vector<std::size_t>{20, 10}), 1) << "no room";
+  EXPECT_EQ(store_.DeviceFor(caller, 100, std::vector<std::size_t>{10, 20}), 1);
+  EXPECT_EQ(store_.DeviceFor(caller, 100, std::vector<std::size_t>{20, 10}), 0);
+  EXPECT_EQ(store_.DeviceFor(caller, 100, std::vector<std::size_t>{20, 20}), 0) << "as its own";
+  EXPECT_EQ(store_.DeviceFor(caller, 4096, std::vector<std::size_t>{20, 20}), 1) << "no room on the other";
+  EXPECT_EQ(store_.DeviceFor(caller, 4096, std::vector<std::size_t>{20, 10}), 0)
+      << "the result waits for room, and the operands do not move";
 }
 
 TEST(TensorStoreWithoutMemoryTest, SaysThatItKeepsNone) {
