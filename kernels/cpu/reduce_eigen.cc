@@ -139,8 +139,7 @@ void Reduce(const ReduceProblem& problem, const Operands& operands) {
   }
   layout.run = layout.kept.RemoveContiguousInX();
   const bool collapse = layout.run.size == 1;
-  // An empty axis stays where it ends the walk at once: it may have more empty runs than can be visited.
-  if (collapse && problem.ReducedCount() > 0) layout.run = layout.reduced.RemoveContiguousInX();
+  if (collapse) layout.run = layout.reduced.RemoveContiguousInX();
 
   const T* x = static_cast<const T*>(operands.in[0]);
   Looks looks(operands.interest);

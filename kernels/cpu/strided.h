@@ -32,16 +32,17 @@ class AxisList {
     axes_[count_++] = axis;
   }
 
-  // Takes out the axis along which x is contiguous, or else one of size 1.
+  // Takes out the axis along which x is contiguous, or else one of size 1. An empty axis stays, where it ends
+  // ForEach at once: there may be more empty runs than can be visited.
   Axis RemoveContiguousInX() {
     for (int i = 0; i < count_; ++i) {
-      if (axes_[i].x_stride == 1) return Remove(i);
+      if (axes_[i].x_stride == 1 && axes_[i].size > 0) return Remove(i);
     }
     return Axis{};
   }
 
-  // Takes out the fastest axis, or else one of size 1.
-  Axis RemoveLast() { return count_ > 0 ? Remove(count_ - 1) : Axis{}; }
+  // The same of the fastest axis.
+  Axis RemoveLast() { return count_ > 0 && axes_[count_ - 1].size > 0 ? Remove(count_ - 1) : Axis{}; }
 
   // Calls f(x_offset, y_offset) for every index, the last axis fastest; once if there is no axis; never if
   // one is empty. Ends early, and returns false, when f returns false.
