@@ -120,9 +120,8 @@ class TensorStore {
     return options_.device_bytes[static_cast<std::size_t>(device)];
   }
   // Chooses the device for tensors of `bytes` together: the one where most bytes of the request's operands
-  // lie
-  // (`operands` has the bytes by device, or is empty). Of equal ones, one that has room for the tensors, also
-  // within the owner's quota, then the one where the client has most, then the one with most bytes left.
+  // lie (`operands` has the bytes by device, or is empty). Of equal ones, one that has room for the tensors,
+  // also within the owner's quota, then the one where the client has most, then the one with most bytes left.
   int DeviceFor(const Caller& caller, std::size_t bytes, std::span<const std::size_t> operands = {}) const;
 
   // RESOURCE_EXHAUSTED, without a delay, if the owner's tensors on one device can never have so many bytes.

@@ -14,13 +14,30 @@ bool SharedSlicesAreAligned(std::span<const Binding> bindings) {
   });
 }
 
+namespace {
+
+// Returns whether it is an operand with bytes in the memory of a device.
+bool IsOnDevice(const Binding& binding, int num_inputs) {
+  return binding.tensor < num_inputs && binding.staged.area == Area::kResident &&
+         binding.memory.place().kind == Place::Kind::kDevice && !binding.memory.bytes().empty();
+}
+
+}  // namespace
+
+DeviceBytes OperandBytes(std::span<const Binding> bindings, int num_inputs, std::size_t devices) {
+  DeviceBytes bytes(devices);
+  for (const Binding& binding : bindings) {
+    if (!IsOnDevice(binding, num_inputs)) continue;
+    bytes[static_cast<std::size_t>(binding.memory.place().device)] += binding.memory.bytes().size();
+  }
+  return bytes;
+}
+
 PeerOperands FindPeerOperands(std::span<const Binding> bindings, int num_inputs, int device) {
   PeerOperands peers;
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     const Buffer& memory = bindings[i].memory;
-    if (bindings[i].tensor >= num_inputs || bindings[i].staged.area != Area::kResident) continue;
-    if (memory.place().kind != Place::Kind::kDevice || memory.place().device == device) continue;
-    if (memory.bytes().empty()) continue;
+    if (!IsOnDevice(bindings[i], num_inputs) || memory.place().device == device) continue;
     const auto earlier =
         std::find_if(peers.copies.begin(), peers.copies.end(), [&](const PeerOperands::Copy& copy) {
           const std::span<std::byte> bytes = bindings[copy.binding].memory.bytes();

@@ -27,6 +27,11 @@ using Bindings = absl::InlinedVector<Binding, 4>;
 // client may let its slices begin at any address, but kernels access aligned words.
 bool SharedSlicesAreAligned(std::span<const Binding> bindings);
 
+// The bytes of a program's resident operands on each of so many devices. An operand that is bound several
+// times counts as often. Uploads, which have no memory yet, do not count.
+using DeviceBytes = absl::InlinedVector<std::size_t, 8>;
+DeviceBytes OperandBytes(std::span<const Binding> bindings, int num_inputs, std::size_t devices);
+
 // The operands of a program that lie on other devices than the one that runs it, and a block of its memory
 // for copies of them. An operand that is bound several times is copied once.
 struct PeerOperands {

@@ -205,14 +205,10 @@ absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, Owner
 }
 
 void KernelService::ChooseDevice(const Caller& caller, const Plan& plan, Job& job) const {
-  absl::InlinedVector<std::size_t, 8> operands(engine_.backend.devices().size());  // bytes of them
-  bool has_operands = false;
-  for (const Binding& binding : job.bindings) {
-    if (binding.tensor >= plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
-    if (binding.memory.bytes().data() == nullptr) continue;  // an upload, or empty
-    has_operands = true;
-    operands[static_cast<std::size_t>(binding.memory.place().device)] += binding.memory.bytes().size();
-  }
+  const DeviceBytes operands =
+      OperandBytes(job.bindings, plan.program.num_inputs, engine_.backend.devices().size());
+  const bool has_operands =
+      std::any_of(operands.begin(), operands.end(), [](std::size_t n) { return n > 0; });
   if (!has_operands && job.sink_bytes == 0) return;
   job.device = operands.size() == 1 ? 0 : engine_.tensors.DeviceFor(caller, job.sink_bytes, operands);
   job.peer_bytes = FindPeerOperands(job.bindings, plan.program.num_inputs, *job.device).bytes;

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +16,25 @@
 #include "server/plan/select_variant.h"
 
 namespace warpline {
+namespace {
+
+// Names the step with the largest of the results in scratch memory. Empty if none is there, or the steps have
+// no names.
+std::string LargestIntermediate(const Plan& plan, const std::vector<std::string>& step_names) {
+  const Step* largest = nullptr;
+  const auto bytes = [&](const Step& step) {
+    return plan.program.tensors[static_cast<std::size_t>(step.output)].bytes;
+  };
+  for (const Step& step : plan.program.steps) {
+    if (plan.memory.tensors[static_cast<std::size_t>(step.output)].area != Area::kScratch) continue;
+    if (largest == nullptr || bytes(step) > bytes(*largest)) largest = &step;
+  }
+  if (largest == nullptr || static_cast<std::size_t>(largest->part_of) >= step_names.size()) return "";
+  return absl::StrCat("; step \"", step_names[static_cast<std::size_t>(largest->part_of)],
+                      "\" has the largest intermediate result, ", bytes(*largest), " bytes");
+}
+
+}  // namespace
 
 absl::StatusOr<PlanPtr> PlanCompiler::Compile(const Codec& codec, const ScannedMessage& message,
                                               const References& references) const {
@@ -26,24 +47,26 @@ absl::StatusOr<PlanPtr> PlanCompiler::Compile(const Codec& codec, const ScannedM
     }
     RETURN_IF_ERROR(InStep(suits, static_cast<std::size_t>(step.part_of), decoded.step_names));
   }
-  return Complete(codec, std::move(decoded.plan));
+  return Complete(codec, std::move(decoded.plan), decoded.step_names);
 }
 
-absl::StatusOr<PlanPtr> PlanCompiler::Complete(const Codec& codec, Plan plan) const {
+absl::StatusOr<PlanPtr> PlanCompiler::Complete(const Codec& codec, Plan plan,
+                                               const std::vector<std::string>& step_names) const {
   plan.device_seconds = engine_.backend.EstimateSeconds(plan.program);
   plan.device_bytes = engine_.backend.DeviceBytes(plan.program, plan.memory);
   plan.stateless = engine_.backend.RunsWithoutState(plan.program, plan.memory);
-  RETURN_IF_ERROR(CheckSize(codec, plan));
+  RETURN_IF_ERROR(CheckSize(codec, plan, step_names));
   return std::make_shared<const Plan>(std::move(plan));
 }
 
 // A request that would never fit is refused here: later it would only wait.
-absl::Status PlanCompiler::CheckSize(const Codec& codec, const Plan& plan) const {
+absl::Status PlanCompiler::CheckSize(const Codec& codec, const Plan& plan,
+                                     const std::vector<std::string>& step_names) const {
   const auto refused = [&codec](const absl::Status& status) {
     return FieldError(codec.whole, std::string_view(status.message().data(), status.message().size()));
   };
   if (const absl::Status fits = engine_.backend.CheckFits(plan.program, plan.memory); !fits.ok()) {
-    return refused(fits);
+    return FieldError(codec.whole, absl::StrCat(fits.message(), LargestIntermediate(plan, step_names)));
   }
   if (limits_.max_device_seconds > 0 && plan.device_seconds > limits_.max_device_seconds) {
     return FieldError(

@@ -30,13 +30,15 @@ class PlanCompiler {
   // The plan with its cost. INVALID_ARGUMENT or UNIMPLEMENTED, with the field, or the error of a reference.
   absl::StatusOr<PlanPtr> Compile(const Codec& codec, const ScannedMessage& message,
                                   const References& references) const;
-  // The same plan with its cost, or why it can never run.
-  absl::StatusOr<PlanPtr> Complete(const Codec& codec, Plan plan) const;
+  // The same plan with its cost, or why it can never run, for which its steps may have names.
+  absl::StatusOr<PlanPtr> Complete(const Codec& codec, Plan plan,
+                                   const std::vector<std::string>& step_names = {}) const;
   const Limits& limits() const { return limits_; }
 
  private:
   // Checks whether the plan can ever run.
-  absl::Status CheckSize(const Codec& codec, const Plan& plan) const;
+  absl::Status CheckSize(const Codec& codec, const Plan& plan,
+                         const std::vector<std::string>& step_names) const;
 
   const Limits limits_;
   const Engine engine_;

@@ -79,6 +79,23 @@ TEST(CostTest, AComputeBombIsRefusedWithTheEstimateAndTheLimit) {
   EXPECT_NE(status.error_message().find("the limit is 2 s"), std::string::npos) << status.error_message();
 }
 
+TEST(CostTest, WhatNeedsTooMuchScratchMemoryIsRefusedWithTheLargestStep) {
+  Daemon daemon({"--device-bytes=512M", "--max-inline-bytes=4M", "--resident-bytes=0", "--upload-bytes=0"});
+  v1::RunRequest request = Product(16384);  // 1 GiB each
+  AddStep(request, "twice", {"product"}).mutable_scale()->set_factor(2);
+  request.mutable_program()->clear_outputs();
+  AddStep(request, "all", {"twice"}).mutable_reduce()->set_op(v1::REDUCE_OP_MAX);
+  request.mutable_program()->add_outputs("all");
+  request.mutable_program()->add_outputs("sum");
+  const grpc::Status status = RunOn(daemon, request, absl::Seconds(60));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(DetailsOf(status).fields, std::vector<std::string>({"program"}));
+  for (const char* part : {"bytes of scratch memory", "(the server's --device-bytes)",
+                           "step \"big\" has the largest intermediate result, 1073741824 bytes"}) {
+    EXPECT_NE(status.error_message().find(part), std::string::npos) << status.error_message();
+  }
+}
+
 TEST(CostTest, LargeButOrdinaryRequestsAreNotRefused) {
   Daemon daemon;
   // The call may miss its deadline on a slow machine or with sanitizers; that is not tested here.

@@ -165,6 +165,36 @@ TEST(DrainTest, AResultThatNobodyReadsDoesNotFailIt) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
+// Twelve messages of 1 MiB, for which the client takes its time. They are more than the windows of a
+// connection take.
+TEST(DrainTest, AResultThatIsReadSlowlyIsReadToItsEnd) {
+  constexpr std::int64_t kBytes = 12 << 20;
+  Daemon daemon({"--grace=20s", "--send-timeout=15s"});
+  Tensors tensors(daemon.Channel());
+  const auto created = tensors.Create(v1::DATA_TYPE_U8, {kBytes});
+  ASSERT_TRUE(created.status.ok()) << created.status.error_message();
+  const std::string id = created.response.tensor().resident().id();
+  const std::string data = Pattern(kBytes);
+  ASSERT_TRUE(tensors.Put(id, 0, data).status.ok());
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Seconds(120));
+  v1::GetRequest request;
+  request.set_id(id);
+  const auto reader = tensors.stub().Get(&context, request);
+  v1::GetResponse response;
+  std::string got;
+  while (reader->Read(&response)) {
+    if (got.empty()) daemon.Signal(SIGTERM);
+    got += response.data();
+    // So long that half of the grace is over before the end.
+    absl::SleepFor(absl::Milliseconds(1500));
+  }
+  const grpc::Status status = reader->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(got == data) << got.size();
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
 // Until the end, each call is answered, or gRPC itself makes it again because it knows that the server has
 // not taken it. The repeated call finds that nobody listens.
 TEST(DrainTest, CallsOnTheirWayAreNotLost) {

@@ -7,7 +7,7 @@
 namespace warpline {
 namespace {
 
-class PeerOperandsTest : public ::testing::Test {
+class OperandsTest : public ::testing::Test {
  protected:
   // A binding to a resident tensor of so many bytes.
   Binding On(int device, int tensor, std::size_t bytes) {
@@ -20,7 +20,14 @@ class PeerOperandsTest : public ::testing::Test {
   std::vector<std::vector<std::byte>> memory_;
 };
 
-TEST_F(PeerOperandsTest, OperandsOfOtherDevicesGetAlignedPlacesInOneBlock) {
+TEST_F(OperandsTest, BytesAreCountedWhereTheyLie) {
+  Bindings bindings = {On(1, 0, 100), On(0, 1, 50), On(1, 2, 7), On(2, 5, 1000), On(0, 3, 0)};
+  bindings.push_back({.tensor = 4, .staged = {.area = Area::kResident}});  // an upload
+  EXPECT_EQ(OperandBytes(bindings, /*num_inputs=*/5, /*devices=*/3), DeviceBytes({50, 107, 0}));
+  EXPECT_EQ(OperandBytes({}, /*num_inputs=*/5, /*devices=*/2), DeviceBytes({0, 0}));
+}
+
+TEST_F(OperandsTest, OperandsOfOtherDevicesGetAlignedPlacesInOneBlock) {
   const Bindings bindings = {On(1, 0, 100), On(0, 1, 50), On(2, 2, 300)};
   const PeerOperands peers = FindPeerOperands(bindings, 3, /*device=*/0);
   ASSERT_EQ(peers.copies.size(), 2u);
@@ -31,7 +38,7 @@ TEST_F(PeerOperandsTest, OperandsOfOtherDevicesGetAlignedPlacesInOneBlock) {
   EXPECT_EQ(peers.bytes, 3 * kTensorAlignment);
 }
 
-TEST_F(PeerOperandsTest, AnOperandThatIsBoundTwiceIsCopiedOnce) {
+TEST_F(OperandsTest, AnOperandThatIsBoundTwiceIsCopiedOnce) {
   Bindings bindings = {On(1, 0, 100), On(1, 1, 100)};
   bindings.push_back({.tensor = 2, .staged = {.area = Area::kResident}, .memory = bindings[0].memory});
   const PeerOperands peers = FindPeerOperands(bindings, 3, /*device=*/0);
@@ -42,7 +49,7 @@ TEST_F(PeerOperandsTest, AnOperandThatIsBoundTwiceIsCopiedOnce) {
   EXPECT_EQ(peers.bytes, 2 * kTensorAlignment);
 }
 
-TEST_F(PeerOperandsTest, ResultsSlotsHostMemoryAndNothingAreNotCopied) {
+TEST_F(OperandsTest, ResultsSlotsHostMemoryAndNothingAreNotCopied) {
   Bindings bindings = {On(1, 5, 100), On(1, 0, 0)};
   bindings.push_back({.tensor = 1, .staged = {.area = Area::kInput}});
   std::vector<std::byte> host(64);
