@@ -186,6 +186,23 @@ def waiting_result(v1, size):
                          options=v1.RequestOptions(sinks=[sink]))
 
 
+def largest_first(client, hold):
+    """Runs hold(bytes), which returns once it has failed, on many threads: the first has taken the most that it can
+    before the others begin."""
+    # Each several times, as another client may have some just then.
+    sizes = [MIB << shift for shift in (10, 9, 8, 7, 6, 5, 4, 3, 2) for _ in range(20)]
+    begun = threading.Event()
+
+    def work(number):
+        if number > 0:
+            begun.wait()
+        for size in sizes:
+            hold(size, begun.set)
+            time.sleep(0.01)
+        begun.set()
+    client.side_by_side(16, work)
+
+
 def held_results(client):
     """Results of as much of --upload-bytes as a client may have, made by 36 bytes, of which a byte is read now and then."""
     import grpc
@@ -194,19 +211,19 @@ def held_results(client):
     token = [("authorization", f"Bearer {client.token}")]
     run = channel.unary_unary("/warpline.v1.KernelService/Run", v1.RunRequest.SerializeToString, v1.RunResponse.FromString)
     get = channel.unary_stream("/warpline.v1.TensorService/Get", v1.GetRequest.SerializeToString)
-    sizes = itertools.cycle([MIB << shift for shift in (10, 9, 8, 7, 6, 5, 4, 3, 2)])
 
-    def work(_):
+    def hold(size, held):
         client.count(36)
         try:
-            id = run(waiting_result(v1, next(sizes)), metadata=token).outputs[0].tensor.resident.id
+            id = run(waiting_result(v1, size), metadata=token).outputs[0].tensor.resident.id
+            held()
             while True:
                 client.count(1)
                 list(get(v1.GetRequest(id=id, length=1), metadata=token))
                 time.sleep(0.2)
         except grpc.RpcError:
-            time.sleep(0.01)
-    client.side_by_side(16, work)
+            pass
+    largest_first(client, hold)
 
 
 def trickled_uploads(client):
@@ -215,36 +232,37 @@ def trickled_uploads(client):
     import warpline_pb2 as v1
     channel = grpc.insecure_channel(client.arguments.address)
     token = [("authorization", f"Bearer {client.token}")]
-    transpose = channel.unary_unary("/warpline.v1.KernelService/Transpose", v1.TransposeRequest.SerializeToString)
+    # Of a unary call grpcio hands the metadata over with the response only.
+    transpose = channel.unary_stream("/warpline.v1.KernelService/Transpose", v1.TransposeRequest.SerializeToString)
     put = channel.stream_unary("/warpline.v1.TensorService/Put", v1.PutRequest.SerializeToString)
-    sizes = itertools.cycle([MIB << shift for shift in (10, 9, 8, 7, 6, 5, 4, 3, 2)])
 
-    def work(_):
+    def hold(size, held):
         client.count(36)
-        size = next(sizes)
         x = v1.Tensor(data_type=v1.DATA_TYPE_U8, shape=[1, size], upload=v1.Upload())
-        call = transpose.future(v1.TransposeRequest(x=x), metadata=token)
+        options = v1.RequestOptions(sinks=[v1.Sink(stream=v1.StreamSink())])
+        call = transpose(v1.TransposeRequest(x=x, options=options), metadata=token)
         try:
             accepted = dict(call.initial_metadata()).get("x-warpline-uploads-bin")
             if accepted is None:
-                raise grpc.RpcError
+                return
+            held()
             id = v1.Uploads.FromString(accepted).ids[0]
             for offset in range(0, size, MIB):
                 client.count(MIB)
                 put(iter([v1.PutRequest(id=id, offset=offset, data=bytes(MIB))]), metadata=token)
                 time.sleep(1)
         except grpc.RpcError:
-            time.sleep(0.01)
-    client.side_by_side(16, work)
+            pass
+    largest_first(client, hold)
 
 
 def abandoned_jobs(client):
     """Searches, remainders and products that take a lane for seconds, of callers that leave at once."""
     xp, numpy, connection = client.warpline, client.numpy, client.connection
     line, small = xp.arange(1 << 24, dtype="f8"), numpy.full((1, 1), 5e-324)
-    programs = [numpy.searchsorted(line, line), (line + numpy.finfo("f8").max) % small,
-                numpy.sort(-line), (xp.arange(1 << 22, dtype="f4").reshape(2048, 2048)
-                                    @ xp.arange(1 << 22, dtype="f4").reshape(2048, 2048))]
+    square = xp.arange(1 << 22, dtype="f4").reshape(2048, 2048)
+    programs = [square.gemm(square, variant="reference"), numpy.searchsorted(line, line),
+                (line + numpy.finfo("f8").max) % small, numpy.sort(-line)]
 
     def work(number):
         client.attempt(connection.run, programs[number % len(programs)].sum(), timeout=0.05, data=200)
