@@ -18,9 +18,9 @@
 #include "kernels/problem.h"
 #include "kernels/program.h"
 #include "server/base/clock.h"
+#include "server/base/owner.h"
 #include "server/memory/buffer.h"
 #include "server/plan/binding.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

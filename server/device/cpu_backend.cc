@@ -17,12 +17,12 @@
 #include "server/base/usable_memory.h"
 #include "server/device/cpu_rates.h"
 #include "server/device/device_budget.h"
+#include "server/device/select_variant.h"
 #include "server/memory/mapped_memory.h"
 #include "server/observe/nvtx.h"
 #include "server/plan/address_table.h"
 #include "server/plan/bad_index_error.h"
 #include "server/plan/cost.h"
-#include "server/plan/select_variant.h"
 
 namespace warpline {
 namespace {

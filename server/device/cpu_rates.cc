@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_variants.h"
-#include "server/plan/select_variant.h"
+#include "server/device/select_variant.h"
 
 namespace warpline {
 namespace {

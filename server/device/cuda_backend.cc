@@ -20,9 +20,9 @@
 #include "server/device/cuda_tuning.h"
 #include "server/device/device_budget.h"
 #include "server/device/open_devices.h"
+#include "server/device/select_variant.h"
 #include "server/observe/log.h"
 #include "server/plan/cost.h"
-#include "server/plan/select_variant.h"
 
 namespace warpline {
 namespace {

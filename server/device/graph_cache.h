@@ -12,8 +12,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "server/base/owner.h"
 #include "server/observe/metrics.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/mutex.h"
+#include "server/base/owner.h"
+#include "server/base/owner_limits.h"
 #include "server/identity/owner_file.h"
-#include "server/schedule/owner.h"
-#include "server/schedule/owner_limits.h"
 
 namespace warpline {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/schedule/owner_limits.h"
+#include "server/base/owner_limits.h"
 
 namespace warpline {
 

@@ -10,8 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "server/base/mutex.h"
+#include "server/base/owner.h"
 #include "server/observe/metrics.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

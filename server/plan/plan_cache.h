@@ -16,9 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
+#include "server/base/owner.h"
 #include "server/observe/metrics.h"
 #include "server/plan/plan.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

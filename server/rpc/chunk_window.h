@@ -14,9 +14,9 @@
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/memory/staging_pool.h"
-#include "server/memory/streamed_call.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/fair_budget.h"
+#include "server/store/streamed_call.h"
 
 namespace warpline {
 

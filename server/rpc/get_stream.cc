@@ -9,13 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "proto/rules/known_fields.h"
 #include "server/base/mutex.h"
-#include "server/memory/tensor_store.h"
 #include "server/rpc/chunk_window.h"
 #include "server/rpc/codec/tensor_info.h"
 #include "server/rpc/owning_slice.h"
 #include "server/rpc/polling_helpers.h"
 #include "server/rpc/slices.h"
 #include "server/rpc/tensor_requests.h"
+#include "server/store/tensor_store.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

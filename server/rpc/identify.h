@@ -8,8 +8,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/base/owner.h"
 #include "server/identity/identities.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/clock.h"
+#include "server/base/owner.h"
 #include "server/observe/access_log.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/call_counts.h"
@@ -25,7 +26,6 @@
 #include "server/rpc/polling_thread.h"
 #include "server/rpc/uploads.h"
 #include "server/schedule/fair_budget.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

@@ -10,10 +10,10 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/base/owner.h"
 #include "server/rpc/message_slices.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/fair_workers.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

@@ -8,9 +8,9 @@
 #include <functional>
 #include <string>
 
+#include "server/base/owner.h"
 #include "server/device/backend.h"
-#include "server/options.h"
-#include "server/schedule/owner.h"
+#include "server/settings/options.h"
 
 namespace warpline {
 

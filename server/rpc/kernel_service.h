@@ -14,10 +14,7 @@
 #include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/memory/copy_payload.h"
-#include "server/memory/region_store.h"
 #include "server/memory/staging_pool.h"
-#include "server/memory/streamed_call.h"
-#include "server/memory/tensor_store.h"
 #include "server/observe/metrics.h"
 #include "server/plan/plan_cache.h"
 #include "server/rpc/codec/codec.h"
@@ -28,6 +25,9 @@
 #include "server/schedule/fair_budget.h"
 #include "server/schedule/fair_workers.h"
 #include "server/schedule/scheduler.h"
+#include "server/store/region_store.h"
+#include "server/store/streamed_call.h"
+#include "server/store/tensor_store.h"
 
 namespace warpline {
 

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
+#include "server/base/owner.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/call_counts.h"
 #include "server/rpc/completion_tag.h"
@@ -26,7 +27,6 @@
 #include "server/rpc/message_slices.h"
 #include "server/rpc/polling_helpers.h"
 #include "server/rpc/send_watchdog.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "server/schedule/owner.h"
+#include "server/base/owner.h"
 
 namespace warpline {
 

@@ -13,7 +13,7 @@
 #include "kernels/status_macros.h"
 #include "proto/rules/program_rules.h"
 #include "server/base/errors.h"
-#include "server/plan/select_variant.h"
+#include "server/device/select_variant.h"
 
 namespace warpline {
 namespace {

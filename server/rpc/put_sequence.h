@@ -8,9 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/wire/scanner.h"
-#include "server/memory/byte_ranges.h"
-#include "server/memory/tensor_store.h"
-#include "server/schedule/owner.h"
+#include "server/base/owner.h"
+#include "server/store/byte_ranges.h"
+#include "server/store/tensor_store.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

@@ -13,11 +13,11 @@
 #include "proto/wire/scanner.h"
 #include "server/base/mutex.h"
 #include "server/memory/copy_payload.h"
-#include "server/memory/tensor_store.h"
 #include "server/rpc/chunk_window.h"
 #include "server/rpc/message_stream.h"
 #include "server/rpc/put_sequence.h"
 #include "server/rpc/tensor_service.h"
+#include "server/store/tensor_store.h"
 
 namespace warpline {
 

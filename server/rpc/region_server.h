@@ -19,8 +19,8 @@
 #include "server/base/unique_fd.h"
 #include "server/base/worker_pool.h"
 #include "server/device/backend.h"
-#include "server/memory/region_store.h"
 #include "server/rpc/descriptor_closer.h"
+#include "server/store/region_store.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

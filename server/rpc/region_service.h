@@ -2,7 +2,7 @@
 #ifndef WARPLINE_SERVER_RPC_REGION_SERVICE_H_
 #define WARPLINE_SERVER_RPC_REGION_SERVICE_H_
 
-#include "server/memory/region_store.h"
+#include "server/store/region_store.h"
 
 namespace warpline {
 

@@ -4,9 +4,9 @@
 
 #include "absl/status/status.h"
 #include "proto/wire/scanner.h"
-#include "server/memory/region_store.h"
 #include "server/plan/binding.h"
 #include "server/plan/plan.h"
+#include "server/store/region_store.h"
 
 namespace warpline {
 

@@ -7,8 +7,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/wire/scanner.h"
-#include "server/memory/tensor_store.h"
 #include "server/plan/plan.h"
+#include "server/store/tensor_store.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

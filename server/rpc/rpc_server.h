@@ -18,10 +18,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/owner.h"
 #include "server/base/worker_pool.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/inflater.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "proto/wire/scanner.h"
+#include "server/base/owner.h"
 #include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/memory/copy_payload.h"
 #include "server/memory/staging_pool.h"
-#include "server/memory/tensor_store.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/chunk_window.h"
 #include "server/rpc/message_stream.h"
@@ -17,7 +17,7 @@
 #include "server/schedule/admission.h"
 #include "server/schedule/fair_budget.h"
 #include "server/schedule/fair_workers.h"
-#include "server/schedule/owner.h"
+#include "server/store/tensor_store.h"
 
 namespace warpline {
 

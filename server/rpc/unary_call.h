@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
+#include "server/base/owner.h"
 #include "server/base/worker_pool.h"
 #include "server/observe/metrics.h"
 #include "server/observe/nvtx.h"
@@ -28,7 +29,6 @@
 #include "server/rpc/inflater.h"
 #include "server/rpc/message_slices.h"
 #include "server/rpc/send_watchdog.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

@@ -14,10 +14,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/mutex.h"
+#include "server/base/owner.h"
+#include "server/base/owner_limits.h"
 #include "server/observe/metrics.h"
 #include "server/observe/owner_metrics.h"
-#include "server/schedule/owner.h"
-#include "server/schedule/owner_limits.h"
 
 namespace warpline {
 

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/mutex.h"
-#include "server/schedule/owner.h"
+#include "server/base/owner.h"
 
 namespace warpline {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/schedule/owner.h"
+#include "server/base/owner.h"
 
 namespace warpline {
 

@@ -7,9 +7,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "server/base/mutex.h"
+#include "server/base/owner.h"
 #include "server/base/worker_pool.h"
 #include "server/schedule/fair_queue.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

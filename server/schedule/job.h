@@ -12,12 +12,12 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "server/base/clock.h"
+#include "server/base/owner.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/nvtx.h"
 #include "server/plan/binding.h"
 #include "server/plan/plan.h"
 #include "server/schedule/admission.h"
-#include "server/schedule/owner.h"
 
 namespace warpline {
 

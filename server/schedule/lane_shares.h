@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "server/base/clock.h"
-#include "server/schedule/owner.h"
+#include "server/base/owner.h"
 
 namespace warpline {
 

@@ -16,6 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "server/base/mutex.h"
+#include "server/base/owner_limits.h"
 #include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/device/watchdog.h"
@@ -28,7 +29,6 @@
 #include "server/schedule/job.h"
 #include "server/schedule/lane_shares.h"
 #include "server/schedule/lanes.h"
-#include "server/schedule/owner_limits.h"
 
 namespace warpline {
 

@@ -132,13 +132,32 @@ class CppTest(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
+class LayersTest(unittest.TestCase):
+    """The floors of server/, the uppermost first, in ARCHITECTURE.md."""
+
+    def test_folders_include_only_what_stands_below(self):
+        drawing = re.search(r"^  ```text\n  daemon\n(.*?)^  ```", (ROOT / "ARCHITECTURE.md").read_text(), re.M | re.S)
+        floors = ["daemon"] + drawing[1].split("\n")
+        floor_of = {folder: -number for number, line in enumerate(floors) for folder in re.findall(r"\w+", line)}
+        server = ROOT / "server"
+        self.assertEqual(set(floor_of), {path.name for path in server.iterdir() if path.is_dir()})
+        upwards = []
+        for path in server.rglob("*/*.*"):
+            folder = path.relative_to(server).parts[0]
+            for included in re.findall(r'#include "server/([^"]+)"', path.read_text()):
+                other = included.split("/")[0]
+                if other != folder and floor_of.get(other, 1) >= floor_of[folder]:
+                    upwards.append(f"{path.relative_to(server)} includes {included}")
+        self.assertEqual(upwards, [])
+
+
 class TroubleshootingTest(unittest.TestCase):
     """docs/troubleshooting.md has every message with which the server refuses somebody or does not start."""
 
     ERROR = re.compile(r"absl::(?:ResourceExhausted|Unavailable|FailedPrecondition|Unauthenticated|Aborted|Unimplemented)Error"
                        r"\(\s*(?:absl::StrCat\()?([^;]*);")
     # Messages that no client and no operator sees: those of tuning.
-    INTERNAL = ("server/tuning/", "server/tune.cc", "server/device/cuda_workbench.cc", "server/rpc/inflate.cc",
+    INTERNAL = ("server/tuning/", "server/daemon/tune.cc", "server/device/cuda_workbench.cc", "server/rpc/inflate.cc",
                 "server/base/read_file.cc", "server/rpc/region_server.cc")
 
     def test_has_the_messages_of_the_code(self):

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "kernels/cpu/cpu_variants.h"
-#include "server/plan/select_variant.h"
+#include "server/device/select_variant.h"
 #include "tests/fuzz/exact_memory.h"
 
 namespace warpline::testing {

@@ -15,13 +15,13 @@
 #include "absl/status/statusor.h"
 #include "server/device/backend.h"
 #include "server/memory/copy_payload.h"
-#include "server/memory/region_store.h"
 #include "server/memory/staging_pool.h"
-#include "server/memory/tensor_store.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/codec/codec.h"
 #include "server/rpc/plan_compiler.h"
 #include "server/schedule/admission.h"
+#include "server/store/region_store.h"
+#include "server/store/tensor_store.h"
 
 namespace warpline::testing {
 

@@ -14,9 +14,9 @@
 #include "server/base/unique_fd.h"
 #include "server/base/worker_pool.h"
 #include "server/device/backend.h"
-#include "server/memory/region_store.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/region_server.h"
+#include "server/store/region_store.h"
 #include "tests/fuzz/call_sequence.h"
 #include "warpline/v1/warpline.pb.h"
 

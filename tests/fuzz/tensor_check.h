@@ -13,9 +13,9 @@
 
 #include "server/device/backend.h"
 #include "server/memory/copy_payload.h"
-#include "server/memory/tensor_store.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/put_sequence.h"
+#include "server/store/tensor_store.h"
 #include "tests/fuzz/call_sequence.h"
 #include "tests/fuzz/tensor_calls.h"
 #include "warpline/v1/warpline.pb.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/memory/tensor_store.h"
+#include "server/store/tensor_store.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "kernels/map/pair.h"
-#include "server/plan/select_variant.h"
+#include "server/device/select_variant.h"
 
 namespace warpline {
 namespace {

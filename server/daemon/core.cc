@@ -1,0 +1,125 @@
+#include "server/daemon/core.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/usable_memory.h"
+#include "server/daemon/make_backend.h"
+#include "server/observe/log.h"
+#include "server/rpc/chunk_window.h"
+
+namespace warpline {
+namespace {
+
+std::vector<std::size_t> OfEachDevice(const Backend& backend, std::size_t DeviceInfo::*bytes) {
+  std::vector<std::size_t> each;
+  for (const DeviceInfo& device : backend.devices()) each.push_back(device.*bytes);
+  return each;
+}
+
+void ShowDevices(const Backend& backend, Metrics& metrics) {
+  for (const DeviceInfo& device : backend.devices()) {
+    Log("info", "device",
+        {{"ordinal", absl::StrCat(device.ordinal)},
+         {"name", device.name},
+         {"cc", device.compute_capability},
+         {"resident_bytes", absl::StrCat(device.resident_bytes)},
+         {"upload_bytes", absl::StrCat(device.upload_bytes)}});
+    metrics.SetDeviceInfo(device.ordinal, device.name, device.compute_capability);
+  }
+}
+
+absl::Status OpenDevices(const ServerOptions& options, DeviceFailure& failure, Metrics& metrics, Core& core) {
+  ASSIGN_OR_RETURN(core.backend,
+                   MakeBackend(options, metrics, core.attempts, [&failure](const absl::Status& status) {
+                     failure.Report("GPU context lost", std::string(status.message()));
+                   }));
+  // The cpu backend measures its rates at the first question: now, while nothing else runs.
+  static_cast<void>(core.backend->EstimateSeconds(Program()));
+  ShowDevices(*core.backend, metrics);
+  if (!core.is_cuda()) return absl::OkStatus();
+  core.watchdog =
+      WatchDevices(static_cast<int>(core.backend->devices().size()), options.device_timeout, *core.attempts,
+                   [&failure](const std::string& stall) { failure.Report("device hangs", stall); });
+  return absl::OkStatus();
+}
+
+absl::Status MakeStaging(const ServerOptions& options, Metrics& metrics, Core& core) {
+  const std::int64_t pinned_bytes = options.PinnedBytes(core.is_cuda());
+  if (pinned_bytes < 4 * options.max_inline_bytes) {
+    Log("warning", "--pinned-bytes is less than 4 x --max-inline-bytes: requests of full size do not fit");
+  }
+  const std::int64_t tiny_bytes = options.TinyPinnedBytes(core.is_cuda());
+  ASSIGN_OR_RETURN(core.staging_memory,
+                   core.backend->AllocateHost(static_cast<std::size_t>(tiny_bytes + pinned_bytes)));
+  core.pool.emplace(core.staging_memory.bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
+  return absl::OkStatus();
+}
+
+void MakeStores(const ServerOptions& options, const Machine& machine, const Access& access, Metrics& metrics,
+                Core& core) {
+  // A quarter: the rest is left for requests, however many transfers there are and however slow.
+  core.transfers.emplace(
+      FairBudget::Options{.total = options.MaxJobBytes() / 4, .what = "bytes for transfers"});
+  const auto allocate = [backend = core.backend.get()](int device, std::size_t bytes) {
+    return backend->AllocateResident(device, bytes);
+  };
+  core.streamed.emplace(
+      StreamedCalls::Options{.device_bytes = OfEachDevice(*core.backend, &DeviceInfo::upload_bytes),
+                             .chunk_bytes = ChunkWindow::kChunkBytes},
+      allocate, *core.transfers, *core.admission, metrics);
+  core.tensors.emplace(
+      TensorStore::Options{.max_ttl = options.max_ttl,
+                           .device_bytes = OfEachDevice(*core.backend, &DeviceInfo::resident_bytes),
+                           .limits_of = access.limits_of,
+                           .owner_metrics = access.owner_metrics.get()},
+      allocate, metrics);
+  core.region_bytes = options.RegionBytes(static_cast<std::int64_t>(AvailableMemoryBytes()));
+  core.regions.emplace(
+      RegionStore::Options{.max_bytes = static_cast<std::size_t>(core.region_bytes),
+                           .max_bytes_per_owner = options.region_bytes_per_owner,
+                           .max_regions = machine.MaxRegions(),
+                           .max_regions_per_owner = static_cast<std::size_t>(options.regions_per_owner),
+                           .limits_of = access.limits_of,
+                           .owner_metrics = access.owner_metrics.get()},
+      metrics);
+}
+
+}  // namespace
+
+std::size_t Machine::MaxRegions() const {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(descriptors / 16, 16, 4096));
+}
+
+absl::StatusOr<std::unique_ptr<Core>> Core::Create(const ServerOptions& options, const Machine& machine,
+                                                   const Access& access, DeviceFailure& failure,
+                                                   Metrics& metrics) {
+  auto core = std::make_unique<Core>();
+  RETURN_IF_ERROR(OpenDevices(options, failure, metrics, *core));
+  RETURN_IF_ERROR(MakeStaging(options, metrics, *core));
+  core->admission.emplace(Admission::Options{.max_jobs = options.max_jobs,
+                                             .max_bytes = options.MaxJobBytes(),
+                                             .limits_of = access.limits_of,
+                                             .owner_metrics = access.owner_metrics.get()},
+                          metrics);
+  MakeStores(options, machine, access, metrics, *core);
+  core->workers.emplace(options.Workers(machine.cpus));
+  const bool cuda = core->is_cuda();
+  ASSIGN_OR_RETURN(core->scheduler,
+                   Scheduler::Create({.lanes_per_device = options.Lanes(cuda),
+                                      .lanes_kept = options.LanesKept(cuda),
+                                      .short_seconds = options.ShortSeconds(cuda),
+                                      .short_bytes = options.ShortBytes(cuda),
+                                      .running_seconds_max = options.RunningSecondsMax(cuda),
+                                      .spin = cuda ? options.Look(machine.cpus) : absl::ZeroDuration(),
+                                      .limits_of = access.limits_of,
+                                      .owner_metrics = access.owner_metrics.get(),
+                                      .watchdog = core->watchdog.get()},
+                                     *core->backend, *core->pool, *core->workers, metrics));
+  return core;
+}
+
+}  // namespace warpline

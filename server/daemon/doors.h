@@ -1,0 +1,48 @@
+// Where clients and scrapers come in.
+#ifndef WARPLINE_SERVER_DAEMON_DOORS_H_
+#define WARPLINE_SERVER_DAEMON_DOORS_H_
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/base/worker_pool.h"
+#include "server/daemon/access.h"
+#include "server/daemon/core.h"
+#include "server/daemon/device_failure.h"
+#include "server/daemon/services.h"
+#include "server/http/http_server.h"
+#include "server/observe/metrics.h"
+#include "server/rpc/incoming_call.h"
+#include "server/rpc/inflater.h"
+#include "server/rpc/region_server.h"
+#include "server/rpc/rpc_server.h"
+#include "server/settings/options.h"
+
+namespace warpline {
+
+// The parts in the order of their making. Neither copied nor moved.
+struct Doors {
+  // Opens them. Everything that is given outlives the result.
+  static absl::StatusOr<std::unique_ptr<Doors>> Open(const ServerOptions& options, const Machine& machine,
+                                                     const Access& access, Core& core, Services& services,
+                                                     const DeviceFailure& failure, Metrics& metrics);
+  // The line for those who started the process.
+  std::string ReadyLine(const Backend& backend) const;
+
+  std::atomic<bool> ready = true;
+  std::optional<CallLog> call_log;
+  std::optional<Inflater> inflater;
+  std::optional<WorkerPool> crew;
+  std::unique_ptr<RpcServer> rpc;
+  // Registering memory with the devices takes long, and is done for one client after the other.
+  WorkerPool registering{1};
+  std::unique_ptr<RegionServer> regions;  // null if there are none
+  std::unique_ptr<HttpServer> http;       // null without a metrics port
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DAEMON_DOORS_H_

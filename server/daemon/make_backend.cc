@@ -1,0 +1,69 @@
+#include "server/daemon/make_backend.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "kernels/status_macros.h"
+#include "server/base/usable_memory.h"
+#include "server/device/cpu_backend.h"
+#include "server/observe/log.h"
+#ifdef WARPLINE_HAVE_CUDA
+#include "kernels/gpu/device_count.h"
+#include "server/device/cuda_backend.h"
+#endif
+
+namespace warpline {
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& options, Metrics& metrics,
+                                                     std::shared_ptr<Attempts> attempts,
+                                                     std::function<void(const absl::Status&)> context_lost) {
+#ifdef WARPLINE_HAVE_CUDA
+  if (options.backend != "cpu") {
+    std::shared_ptr<TuningStore> tuning;
+    if (const auto wanted = options.TuningOf()) {
+      ASSIGN_OR_RETURN(tuning, TuningStore::Open(wanted->file, wanted->mode));
+    }
+    auto cuda =
+        CreateCudaBackend({.devices = options.devices,
+                           .lanes = options.Lanes(true),
+                           .device_bytes = static_cast<std::size_t>(options.DeviceBytes(true)),
+                           .exact_device_bytes = options.device_bytes.has_value(),
+                           .resident_bytes = options.resident_bytes,
+                           .upload_bytes = options.upload_bytes,
+                           .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
+                           .timing_sample = options.timing_sample,
+                           .kept_multiprocessors = options.kept_multiprocessors,
+                           .measure_roofline = options.timing_sample > 0,
+                           .context_lost = std::move(context_lost),
+                           .tuning = std::move(tuning),
+                           .attempts = std::move(attempts),
+                           .metrics = &metrics});
+    // A GPU without memory left is no GPU, unless the operator has said how much to take of it.
+    const bool usable = !absl::IsUnavailable(cuda.status()) &&
+                        (!absl::IsResourceExhausted(cuda.status()) || options.device_bytes.has_value());
+    if (usable || options.backend == "cuda") return cuda;
+    // A GPU that nobody computes on is worth an operator's attention.
+    Log(gpu::GpuIsPresent() ? "warning" : "info", "backend cpu chosen",
+        {{"reason", std::string(cuda.status().message())}});
+    if (!options.devices.empty()) Log("warning", "--devices does not count on the cpu backend");
+  }
+#else
+  static_cast<void>(context_lost);
+  static_cast<void>(attempts);
+  if (options.backend == "cuda") {
+    return absl::UnavailableError("--backend=cuda: this warplined was built without CUDA");
+  }
+  if (options.backend == "auto") Log("info", "backend cpu chosen", {{"reason", "built without CUDA"}});
+#endif
+  const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
+  return CreateCpuBackend({.lanes = options.Lanes(false),
+                           .device_bytes = static_cast<std::size_t>(options.DeviceBytes(false)),
+                           .exact_device_bytes = options.device_bytes.has_value(),
+                           .resident_bytes = static_cast<std::size_t>(options.CpuResidentBytes(available)),
+                           .upload_bytes = static_cast<std::size_t>(options.CpuUploadBytes(available)),
+                           .timing = options.timing_sample > 0,
+                           .metrics = &metrics});
+}
+
+}  // namespace warpline

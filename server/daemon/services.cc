@@ -1,0 +1,79 @@
+#include "server/daemon/services.h"
+
+#include <sys/un.h>
+
+#include <utility>
+
+#include "cmake/version.h"
+#include "server/observe/log.h"
+
+namespace warpline {
+namespace {
+
+// The memory of the plans that are known: enough for some ten thousand kinds of requests.
+constexpr std::size_t kPlanCacheBytes = std::size_t{32} << 20;
+
+// For what may wait, and what clients can cause in any amount: messages that are inflated, and lists. Each
+// thread keeps a core busy, so that more would only be slower. On a machine with few cores they would take
+// the time of the threads that receive calls.
+constexpr int kBackgroundThreads = 2, kBackgroundNice = 10;
+
+// A path that is longer than those of sockets may be is an error only if it was asked for.
+std::vector<std::string> RegionPaths(const ServerOptions& options, std::int64_t region_bytes) {
+  std::vector<std::string> paths;
+  if (region_bytes == 0) return paths;
+  for (std::string& path : options.RegionPaths()) {
+    if (path == options.regions || path.size() < sizeof(sockaddr_un::sun_path)) {
+      paths.push_back(std::move(path));
+    } else {
+      Log("warning", "no shared regions beside this socket: the path would be too long", {{"path", path}});
+    }
+  }
+  return paths;
+}
+
+InfoService::OwnLimits OwnLimitsOf(const Core& core, bool has_regions) {
+  InfoService::OwnLimits limits;
+  limits.upload_bytes = [&core](const Caller& caller) { return core.streamed->MaxBytesOf(caller.claimant); };
+  if (has_regions) {
+    limits.region_bytes = [&core](const Caller& caller) { return core.regions->MaxBytesOf(caller); };
+  }
+  return limits;
+}
+
+}  // namespace
+
+Services::Services(const ServerOptions& options, const Machine& machine, const Access& access, Core& core,
+                   Metrics& metrics)
+    : region_paths(RegionPaths(options, core.region_bytes)),
+      plans(kPlanCacheBytes, metrics),
+      compilers(options.Compilers(machine.cpus)),
+      background(kBackgroundThreads, kBackgroundNice),
+      kernels({.max_inline_bytes = options.max_inline_bytes,
+               .max_device_seconds = options.MaxDeviceSeconds(core.is_cuda())},
+              {*core.backend, plans, compilers, *core.workers, *core.admission, *core.pool, *core.scheduler,
+               *core.tensors, *core.streamed, *core.regions, options.send_timeout, access.name_of,
+               access.owner_metrics.get()},
+              metrics),
+      tensors({*core.backend, *core.tensors, *core.transfers, *core.admission, *core.pool, *core.workers,
+               compilers, background},
+              metrics),
+      regions(*core.regions, !region_paths.empty()),
+      info({.version = kVersion, .revision = kRevision}, options, *core.backend,
+           OwnLimitsOf(core, !region_paths.empty())) {}
+
+RpcServer::Handlers Services::Handlers() {
+  const auto handle = [this](std::size_t codec) {
+    return [this, codec](UnaryCall& call) { kernels.Handle(call, kernels.codecs()[codec]); };
+  };
+  return {.transpose = handle(0),
+          .gemm = handle(1),
+          .reduce = handle(2),
+          .run = handle(3),
+          .get_info = [this](UnaryCall& call) { info.GetInfo(call); },
+          .echo = Echo,
+          .tensors = &tensors,
+          .regions = &regions};
+}
+
+}  // namespace warpline

@@ -1,0 +1,43 @@
+// The parts that answer the calls, by service.
+#ifndef WARPLINE_SERVER_DAEMON_SERVICES_H_
+#define WARPLINE_SERVER_DAEMON_SERVICES_H_
+
+#include <string>
+#include <vector>
+
+#include "server/base/worker_pool.h"
+#include "server/daemon/access.h"
+#include "server/daemon/core.h"
+#include "server/observe/metrics.h"
+#include "server/plan/plan_cache.h"
+#include "server/rpc/info_service.h"
+#include "server/rpc/kernel_service.h"
+#include "server/rpc/region_service.h"
+#include "server/rpc/rpc_server.h"
+#include "server/rpc/tensor_service.h"
+#include "server/schedule/fair_workers.h"
+#include "server/settings/options.h"
+
+namespace warpline {
+
+// The core and the metrics outlive it. Neither copied nor moved.
+struct Services {
+  Services(const ServerOptions& options, const Machine& machine, const Access& access, Core& core,
+           Metrics& metrics);
+  // They use these services.
+  RpcServer::Handlers Handlers();
+
+  // The sockets of shared regions. None: the server has no regions.
+  const std::vector<std::string> region_paths;
+  PlanCache plans;
+  FairWorkers compilers;
+  FairWorkers background;
+  KernelService kernels;
+  TensorService tensors;
+  RegionService regions;
+  const InfoService info;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DAEMON_SERVICES_H_

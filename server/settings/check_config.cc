@@ -1,0 +1,94 @@
+#include "server/settings/check_config.h"
+
+#include <cstdio>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "kernels/status_macros.h"
+#include "server/base/usable_memory.h"
+#include "server/identity/identities.h"
+#include "server/observe/log.h"
+#include "server/tls/certificate_store.h"
+#include "server/tuning/tuning_store.h"
+
+namespace warpline {
+namespace {
+
+// Returns the value as TOML writes it: numbers and booleans as they are, all else in quotes.
+std::string TomlText(const std::string& value) {
+  std::int64_t number = 0;
+  if (value == "true" || value == "false") return value;
+  if (absl::SimpleAtoi(value, &number)) return absl::StrCat(number);
+  return absl::StrCat(
+      "\"",
+      absl::StrReplaceAll(value,
+                          {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"\r", "\\r"}, {"\t", "\\t"}}),
+      "\"");
+}
+
+}  // namespace
+
+std::string SettingsText(const CommandLine& line) {
+  std::string text;
+  for (const Setting& setting : line.settings) {
+    // A file names no other one.
+    absl::StrAppend(&text, setting.name == "config" ? "# " : "", setting.name, " = ", TomlText(setting.value),
+                    "  # ", setting.source, "\n");
+  }
+  return text;
+}
+
+std::string TuningText(const std::string& path, const TuningFile& file) {
+  std::string text;
+  for (const auto& [kind, choices, failed] : file.devices()) {
+    const std::string device =
+        absl::StrCat(kind.name, ", CUDA ", kind.driver / 1000, ".", kind.driver % 1000 / 10);
+    absl::StrAppend(&text, "warplined: ", path, ": ", choices.size(),
+                    choices.size() == 1 ? " choice" : " choices", " for ", device, "\n");
+    for (const auto& [problem, variants] : failed) {
+      absl::StrAppend(&text, "warplined: ", path, ": not tried for \"", problem, "\" on ", device,
+                      ", where the device failed with it: ", absl::StrJoin(variants, ", "), "\n");
+    }
+  }
+  return text;
+}
+
+absl::Status CheckFiles(const ServerOptions& options) {
+  if (options.tls.configured()) {
+    RETURN_IF_ERROR(CertificateStore::Open(options.tls, [](const Certificates&) {}).status());
+  }
+  if (const auto tuning = options.TuningOf()) {
+    ASSIGN_OR_RETURN(const TuningFile file, ReadTuningFile(tuning->file, tuning->mode));
+    std::fputs(TuningText(tuning->file, file).c_str(), stderr);
+    if (tuning->mode == TuningStore::Mode::kWrite) RETURN_IF_ERROR(CheckTuningFileWritable(tuning->file));
+  }
+  if (!options.tokens.empty()) RETURN_IF_ERROR(Identities::Open({.file = options.tokens}).status());
+  return absl::OkStatus();
+}
+
+int CheckConfig(const CommandLine& line) {
+  std::fputs(SettingsText(line).c_str(), stdout);
+  const absl::Status status = WithSource(CheckFiles(line.options), line.settings);
+  if (!status.ok()) {
+    std::fprintf(stderr, "warplined: %s\n", std::string(status.message()).c_str());
+    return 2;
+  }
+  const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
+  std::fprintf(
+      stderr,
+      "warplined: the configuration is valid; worst-case host memory %lld MiB on cpu, %lld MiB on cuda\n",
+      static_cast<long long>(line.options.WorstCaseMemoryBytes(false, available) >> 20),
+      static_cast<long long>(line.options.WorstCaseMemoryBytes(true, available) >> 20));
+  return 0;
+}
+
+void LogSettings(const std::vector<Setting>& settings) {
+  for (const auto& [name, value, source] : settings) {
+    if (source.rfind("--", 0) != 0)
+      Log("info", "setting", {{"flag", name}, {"value", value}, {"source", source}});
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,171 @@
+// The limits that apply on a machine where the options leave them to the server.
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "server/device/lane_memory.h"
+#include "server/settings/options.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+// The longest device time of one request. A client may make others wait that long: nothing takes a lane back
+// from a job that runs.
+constexpr double kMaxSecondsOnCuda = 10, kMaxSecondsOnCpu = 120;
+
+// Returns the path where packages install the tuning file beside this program; empty if it is not there.
+std::string PackagedTuningFile() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  const std::filesystem::path file = program.parent_path().parent_path() / "share/warpline/tuning/tuned.toml";
+  return std::filesystem::is_regular_file(file, error) ? file.string() : "";
+}
+
+}  // namespace
+
+std::int64_t ServerOptions::RegionBytes(std::int64_t available) const {
+  return region_bytes.value_or(available / 4);
+}
+
+std::vector<std::string> ServerOptions::RegionPaths() const {
+  constexpr absl::string_view kUnix = "unix:";
+  std::vector<std::string> paths;
+  for (const std::string& address : listen) {
+    if (absl::StartsWith(address, kUnix)) paths.push_back(address.substr(kUnix.size()) + ".regions");
+  }
+  if (!regions.empty()) paths.push_back(regions);
+  return paths;
+}
+
+std::optional<ServerOptions::Tuning> ServerOptions::TuningOf() const {
+  if (tuning == "off") return std::nullopt;
+  const bool writes = tuning == "write";
+  const std::string file = tuning_file.empty() && !writes ? PackagedTuningFile() : tuning_file;
+  if (file.empty()) return std::nullopt;
+  return Tuning{file, writes ? TuningStore::Mode::kWrite : TuningStore::Mode::kRead};
+}
+
+int ServerOptions::Lanes(bool cuda) const {
+  // On the CPU a lane is a core, which nobody should keep idle: the one for short jobs comes on top.
+  const int more = cuda ? 0 : LanesKept(false);
+  if (lanes != 0) return lanes + more;
+  return cuda ? 8 : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)) + more;
+}
+
+std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
+  return pinned_bytes != 0 ? pinned_bytes : (cuda ? 8 : 4) * max_inline_bytes;
+}
+
+std::int64_t ServerOptions::DeviceBytes(bool cuda) const {
+  if (device_bytes) return *device_bytes;
+  // The default is enough for as many programs of full size at once as there are lanes. Each has 64 MiB for
+  // workspace and intermediates. On the CPU it is enough for two programs, as the machine has other uses for
+  // its memory.
+  const std::int64_t of_program = 2 * max_inline_bytes + 64 * kMiB;
+  if (!cuda) return 2 * of_program;
+  // Programs of full size take nothing of the lanes' own memory, which comes out of the same figure.
+  return Lanes(true) * (of_program + static_cast<std::int64_t>(kCudaLaneBytes));
+}
+
+std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {
+  return std::min(PinnedBytes(cuda) / 8, 64 * kMiB);
+}
+
+int ServerOptions::LanesKept(bool cuda) const { return cuda ? Lanes(true) / 4 : 1; }
+
+double ServerOptions::ShortSeconds(bool cuda) const {
+  // A GPU runs the kernels of short jobs before those of long ones, which costs these as much. The CPU has a
+  // lane for them, which is a thread more than there are cores while long jobs run.
+  return cuda ? 100e-6 : 10e-3;
+}
+
+std::size_t ServerOptions::ShortBytes(bool cuda) const {
+  // The limit on a GPU keeps PCIe busy for some 50 us.
+  return cuda ? std::size_t{2} << 20 : std::numeric_limits<std::size_t>::max();
+}
+
+double ServerOptions::RunningSecondsMax(bool cuda) const {
+  // Lanes share a GPU, and do not share the cores of a CPU.
+  return cuda ? kMaxSecondsOnCuda : std::numeric_limits<double>::infinity();
+}
+
+double ServerOptions::MaxDeviceSeconds(bool cuda) const {
+  return max_device_seconds.value_or(cuda ? kMaxSecondsOnCuda : kMaxSecondsOnCpu);
+}
+
+int ServerOptions::Workers(int cpus) const {
+  // Eight reach the memory bandwidth of a socket.
+  return std::clamp(cpus / 2, 1, 8);
+}
+
+int ServerOptions::Compilers(int cpus) const { return std::clamp(cpus / 4, 1, 4); }
+
+int ServerOptions::RpcThreads(int cpus) const {
+  if (rpc_threads != 0) return rpc_threads;
+  // A second one brought a third more small requests, a third one at most a tenth more
+  // (docs/benchmarks/2026-11-22-h200-load.md).
+  return Look(cpus) > absl::ZeroDuration() && cpus >= 8 ? 2 : 1;
+}
+
+int ServerOptions::TransferThreads(int cpus) const {
+  if (transfer_threads != 0) return transfer_threads;
+  // Eight connections move some 20 GB/s, of which one thread does 5.
+  return std::clamp(cpus / 2 - 1, 0, 7);
+}
+
+int ServerOptions::Crew(int cpus) const {
+  // Four launch some 100,000 small jobs a second on a GPU, and six no more, as they wait for each other in
+  // the driver. Where threads must not poll, handing a request over costs more than it saves.
+  return Look(cpus) > absl::ZeroDuration() ? std::clamp(cpus / 4, 1, 4) : 0;
+}
+
+absl::Duration ServerOptions::Look(int cpus) const {
+  // Longer than a client takes to answer a response with its next request on the same machine.
+  constexpr absl::Duration kLook = absl::Microseconds(100);
+  return poll == "on" || (poll == "auto" && cpus >= 4) ? kLook : absl::ZeroDuration();
+}
+
+int ServerOptions::MaxConnections(std::int64_t descriptors) const {
+  if (max_connections != 0) return max_connections;
+  // gRPC's descriptor of a connection, and the acceptor's.
+  constexpr std::int64_t kPerConnection = 2;
+  // The descriptors of the program itself and its devices.
+  constexpr std::int64_t kOthers = 64;
+  // An eighth is for regions.
+  const std::int64_t left =
+      descriptors - descriptors / 8 - static_cast<std::int64_t>(MaxHttpConnections(descriptors)) - kOthers;
+  return static_cast<int>(std::clamp<std::int64_t>(left / kPerConnection, 16, 10000));
+}
+
+std::size_t ServerOptions::MaxHttpConnections(std::int64_t descriptors) {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(descriptors / 8, 8, 256));
+}
+
+std::int64_t ServerOptions::CpuResidentBytes(std::int64_t available) const {
+  const std::int64_t others = PinnedBytes(false) + DeviceBytes(false);
+  return resident_bytes.value_or((available - std::min(available, others)) / 2);
+}
+
+std::int64_t ServerOptions::CpuUploadBytes(std::int64_t available) const {
+  const std::int64_t others = PinnedBytes(false) + DeviceBytes(false);
+  return upload_bytes.value_or((available - std::min(available, others)) / 8);
+}
+
+std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda, std::int64_t available) const {
+  // Admitted requests hold their slices until they are staged; results lie in staging memory.
+  // Small requests may have 64 MiB more (Admission).
+  const std::int64_t requests = GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB;
+  const std::int64_t staging = PinnedBytes(cuda) + TinyPinnedBytes(cuda);
+  const std::int64_t of_cpu =
+      cuda ? 0 : DeviceBytes(false) + CpuResidentBytes(available) + CpuUploadBytes(available);
+  return requests + staging + RegionBytes(available) + of_cpu;
+}
+
+}  // namespace warpline

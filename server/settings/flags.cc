@@ -1,0 +1,192 @@
+#include "server/settings/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+}  // namespace
+
+void AddFlag(CLI::App& app, const std::string& name, const char* value, SetValue set, const char* help) {
+  const std::string flag = absl::StrCat("--", name);
+  const auto take = [flag, set = std::move(set)](const std::string& text) {
+    const absl::Status status = set(text);
+    if (!status.ok()) throw CLI::ValidationError(absl::StrCat(flag, "=", text, ": ", status.message()));
+  };
+  // A value that may be left out: else the word after `--flag=` would be taken for it.
+  app.add_option_function<std::string>(flag, take, help)
+      ->type_name(value)
+      ->expected(0, 1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void AddFlags(CLI::App& app, ServerOptions& o) {
+  const auto group = [&app](const char* name) { app.option_defaults()->group(name); };
+  const auto add = [&app](const std::string& name, const char* value, SetValue set, const char* help) {
+    AddFlag(app, name, value, std::move(set), help);
+  };
+  const auto add_switch = [&app](const std::string& name, bool& variable, const char* help) {
+    AddFlag(app, name, "", Switch(variable), help);
+  };
+
+  group("Addresses");
+  add("listen", "ADDR[,ADDR]", Addresses(o.listen),
+      "gRPC: host:port (port 0: any free port) or unix:/path. Default 127.0.0.1:50051.");
+  add("proxy-listen", "ADDR[,ADDR]", Addresses(o.proxy_listen),
+      "gRPC for proxies: each connection must begin with a PROXY protocol v2 header that names the client; "
+      "with --tls-cert, TLS follows on TCP. Anyone who can connect here can claim any address "
+      "(docs/sharing.md). Default none.");
+  add("metrics-listen", "ADDR", MetricsAddress(o.metrics_listen),
+      "HTTP (HTTPS with --tls-cert) for /metrics, /healthz and /readyz: host:port; empty: none. Default "
+      "127.0.0.1:9400.");
+  add("regions", "PATH", Path(o.regions),
+      "A unix socket for clients on this host that share memory, beside PATH.regions of each unix:PATH in "
+      "--listen. Default none.");
+  add_switch(
+      "insecure", o.insecure,
+      "Allow --listen and --metrics-listen beyond loopback without TLS. Anyone on the network path can then "
+      "read and change requests, and anyone who can connect may use the server. Default off.");
+
+  group("Identity and TLS");
+  add("tls-cert", "FILE", Path(o.tls.cert),
+      "PEM: the server's certificate and its intermediates. TCP ports then accept TLS 1.2 and 1.3 only; unix "
+      "sockets stay unencrypted. Files are read again when they change. Default none.");
+  add("tls-key", "FILE", Path(o.tls.key),
+      "PEM: the certificate's private key, without a passphrase. Default none.");
+  add("tls-client-ca", "FILE", Path(o.tls.client_ca),
+      "PEM: CAs. Clients of gRPC and /metrics then need a certificate signed by one of them; /healthz and "
+      "/readyz do not. Default none: clients need no certificate.");
+  add("tokens", "FILE", Path(o.tokens),
+      "TOML: who may use the server and how much of it (docs/identity.md). gRPC and /metrics then need a "
+      "token from this file, or a certificate with --tls-client-ca; health checks do not. Read again when it "
+      "changes. Default none: anyone who can connect may use the server.");
+  add("owner-label-limit", "N", Integer(o.owner_label_limit, 0, 10000),
+      "Owners with their own warpline_owner_ metrics, 0 to 10000: the first N that appear; later owners "
+      "share the label \"other\". Default 50.");
+
+  group("Devices");
+  add("backend", "NAME", OneOf(o.backend, {"auto", "cuda", "cpu"}),
+      "auto, cuda or cpu. Default auto: cuda if there is a GPU.");
+  add("devices", "LIST", Ordinals(o.devices),
+      "all (default): every GPU that is usable and has free memory; or CUDA ordinals such as 0,2. An ordinal "
+      "that cannot be used is an error.");
+  add("lanes", "N", Integer(o.lanes, 0, 64),
+      "Lanes per device, 1 to 64; 0 (default): 8 on cuda, one per core up to 4 on cpu. On cuda a quarter is "
+      "reserved for jobs of at most 100 us and 2 MiB; cpu has one extra lane for jobs of at most 10 ms.");
+  add("kept-multiprocessors", "N", Integer(o.kept_multiprocessors, 0, 1024),
+      "Multiprocessors of each GPU that long kernels do not use, so that short jobs do not wait for them; a "
+      "multiple of 8 on compute capability 9.0. CUDA graphs are then off, so small products take longer, and "
+      "large jobs have fewer multiprocessors. 0 (default): none. No effect on cpu.");
+  add("graph-cache-entries", "N", Integer(o.graph_cache_entries, 1, 100000),
+      "Captured CUDA graphs that each lane keeps, 1 to 100000. Default 256.");
+  add("timing-sample", "N", Integer(o.timing_sample, 0, 1000000),
+      "Measure device times of one job in N, and of a job on any lane that has measured none for 100 ms; 0: "
+      "never. On a shared device the times include contention. Default 128.");
+  add("tuning", "MODE", OneOf(o.tuning, {"off", "read", "write"}),
+      "How the server chooses variants that requests leave open. read: by --tuning-file; write: also try "
+      "missing problems while the GPU is idle, and add them to the file; off: by rules only, as for "
+      "reproducible requests. Default read. No effect on cpu.");
+  add("tuning-file", "FILE", Path(o.tuning_file),
+      "TOML: the fastest variants of problems, by kind of GPU (docs/tuning.md). --tuning=write creates it if "
+      "it is missing; its folder must be writable. Default: the package's "
+      "../share/warpline/tuning/tuned.toml, relative to the program's folder, if it exists; none with "
+      "write.");
+  add("device-timeout", "DURATION", Time(o.device_timeout, absl::ZeroDuration(), absl::Hours(1)),
+      "The process ends if a job on a GPU runs longer than this plus 10 x its estimate and those of the jobs "
+      "beside it; 0s to 1h, 0s: never. Default 10s. No effect on cpu.");
+
+  group("Memory");
+  add("max-inline-bytes", "BYTES", Bytes(o.max_inline_bytes, 4096, kGiB),
+      "Tensors in one request together, and in one response; 4K to 1G. Default 256M.");
+  add("pinned-bytes", "BYTES", BytesOrZero(o.pinned_bytes, kMiB, 256 * kGiB),
+      "Staging memory, allocated at start; 1M to 256G. Requests of full size need 4 x max-inline-bytes. 0 "
+      "(default): 8 x max-inline-bytes on cuda (pinned), 4 x on cpu (touched when used).");
+  add("device-bytes", "BYTES", BytesOrAuto(o.device_bytes, 64 * kMiB),
+      "Memory of each device, allocated at start: 48M for each lane, the rest for a pool that larger "
+      "programs use while they run and wait for when it is full. 64M to 1024G; it is an error if the device "
+      "has less free besides 128M and 64M for each lane. auto (default): lanes x (2 x max-inline-bytes + 64M "
+      "+ 48M), or what is free on a shared device. On cpu, scratch memory, allocated when used: 2 x (2 x "
+      "max-inline-bytes + 64M), or half of the memory of the machine or cgroup.");
+  add("resident-bytes", "BYTES", BytesOrAuto(o.resident_bytes, 0),
+      "Memory of each device for resident tensors, allocated as they are created; 0 to 1024G, 0: none. auto "
+      "(default): half of what is free on the device after everything else has its memory; on cpu, half of "
+      "what is left of the machine or cgroup. A multiple of 32M on cuda.");
+  add("upload-bytes", "BYTES", BytesOrAuto(o.upload_bytes, 0),
+      "Memory of each device for large operands and results of requests that travel apart from their "
+      "messages, allocated as they are announced; 0 to 1024G, 0: none. One request may take all of it, and "
+      "clients share it fairly. auto (default): a quarter of what is free on the device after everything "
+      "else "
+      "has its memory; on cpu, an eighth of what is left of the machine or cgroup. A multiple of 32M on "
+      "cuda.");
+  add("max-ttl", "DURATION", Time(o.max_ttl, absl::Minutes(10), absl::Hours(8760)),
+      "The longest lease of a resident tensor; each use renews it; 10m to 8760h. Default 24h.");
+  add("region-bytes", "BYTES", BytesOrAuto(o.region_bytes, 0),
+      "Shared regions of all clients together (the clients' own memory, page-locked on cuda); 0 to 1024G, 0: "
+      "none. auto (default): a quarter of the memory of the machine or cgroup that is free at start.");
+  add("region-bytes-per-owner", "BYTES", BytesOrAuto(o.region_bytes_per_owner, 0),
+      "Shared regions of one owner; 0 to 1024G. auto (default): owners, or without identities addresses, "
+      "users and their "
+      "connections, share --region-bytes fairly: each may take three quarters of what the others leave.");
+  add("regions-per-owner", "N", Integer(o.regions_per_owner, 1, 100000),
+      "Shared regions of one owner, or without identities of one address or user; 1 to 100000. Default "
+      "1024.");
+  add("grpc-memory-bytes", "BYTES", BytesOrZero(o.grpc_memory_bytes, 16 * kMiB, 1024 * kGiB),
+      "gRPC's buffers for incoming messages, all connections together; 16M to 1024G. Connections that exceed "
+      "it are closed. 0 (default): 6 x max-inline-bytes.");
+
+  group("Limits of requests and connections");
+  add("max-jobs", "N", Integer(o.max_jobs, 1, 1000000),
+      "Requests that are admitted and not yet answered, 1 to 1000000. Default 1024.");
+  add("max-job-bytes", "BYTES", BytesOrZero(o.max_job_bytes, kMiB, 1024 * kGiB),
+      "Bytes of admitted requests and their results; 1M to 1024G, at least 2 x max-inline-bytes. 0 "
+      "(default): 4 x max-inline-bytes.");
+  add("max-device-seconds", "SECONDS", Number(o.max_device_seconds, 86400),
+      "Estimated device time of one request, from its sizes and variants; 0 to 86400, 0: no limit. Default: "
+      "10 on cuda, 120 on cpu.");
+  add("max-streams", "N", Integer(o.max_streams, 1, 10000),
+      "Concurrent calls per connection, 1 to 10000; further calls wait in the client. Default 128.");
+  add("max-connections", "N", Integer(o.max_connections, 0, 1000000),
+      "Open connections, 1 to 1000000. When all are in use, a new connection replaces an idle one, or is "
+      "closed if none is idle (docs/sharing.md). Each takes two file descriptors. 0 (default): as many as "
+      "the descriptor limit allows (ulimit -n, raised to the hard limit at start), at most 10000.");
+  add("send-timeout", "DURATION", Time(o.send_timeout, absl::Seconds(1), absl::Hours(1)),
+      "Time limit for a client to receive a response, for each 64 KiB of a request to arrive, and for each "
+      "1 MiB of its large arrays in ranges; 1s to 1h. "
+      "Default 30s.");
+
+  group("Threads");
+  add("rpc-threads", "N", Integer(o.rpc_threads, 0, 64),
+      "Threads that receive calls, 1 to 64; all but the first only help under load. 0 (default): 2 from 8 "
+      "usable CPUs if they poll, else 1.");
+  add("transfer-threads", "N", Integer(o.transfer_threads, 0, 64),
+      "Extra threads that send and receive while several Puts and Gets are in progress, 1 to 64. 0 "
+      "(default): half of the usable CPUs minus one, at most 7.");
+  add("poll", "MODE", OneOf(o.poll, {"auto", "on", "off"}),
+      "on: a receiving thread polls for 100 us before it sleeps; this saves the wake-up time and can use one "
+      "CPU per thread under load. off: it sleeps at once. auto (default): on from 4 usable CPUs (affinity "
+      "and cgroup quota).");
+
+  group("Life of the process");
+  add("grace", "DURATION", Time(o.grace, absl::ZeroDuration(), absl::Hours(1)),
+      "Time after SIGTERM or SIGINT for accepted work to finish; 0s to 1h. A second signal ends the process "
+      "at once. Default 30s.");
+  add("drain-delay", "DURATION", Time(o.drain_delay, absl::ZeroDuration(), absl::Hours(1)),
+      "The first part of the grace, in which the server still serves everything while health says "
+      "NOT_SERVING, so that load balancers notice. After SIGTERM only. 0s to --grace. Default 0s.");
+  add("max-connection-age", "DURATION", Time(o.max_connection_age, absl::ZeroDuration(), absl::Hours(240)),
+      "Ask clients to leave a connection of this age, give or take a tenth, so that they spread over added "
+      "servers. No call is lost unless it runs for another hour. 0s (default): never; 1s to 240h.");
+  add("access-log", "FILE", Path(o.access_log),
+      "A logfmt line for each finished call, appended to the file; - means stderr. Lines that cannot be "
+      "written are dropped and counted (warpline_access_log_lines_total). Default none.");
+  add_switch("echo", o.echo,
+             "Serve EchoService, the ceiling that `warpline bench --op echo` measures. Default off.");
+}
+
+}  // namespace warpline

@@ -1,0 +1,23 @@
+// Every flag of the daemon, with its unit, range and default.
+#ifndef WARPLINE_SERVER_SETTINGS_FLAGS_H_
+#define WARPLINE_SERVER_SETTINGS_FLAGS_H_
+
+#include <CLI/App.hpp>
+#include <string>
+
+#include "server/settings/flag_values.h"
+#include "server/settings/options.h"
+
+namespace warpline {
+
+// Adds --name, whose value is called `value` in the help. What is wrong with one is thrown as
+// CLI::ValidationError: "--lanes=65: must be a number from 0 to 64". If it is given twice the last value
+// counts.
+void AddFlag(CLI::App& app, const std::string& name, const char* value, SetValue set, const char* help);
+
+// Adds a flag for each of `options`, which must outlive `app` and gets the values while `app` parses them.
+void AddFlags(CLI::App& app, ServerOptions& options);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_SETTINGS_FLAGS_H_

@@ -1,0 +1,31 @@
+#include "server/settings/options.h"
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+
+namespace warpline {
+
+absl::Status ServerOptions::Check() const {
+  RETURN_IF_ERROR(CheckListen());
+  RETURN_IF_ERROR(CheckTls());
+  if (MaxJobBytes() < 2 * max_inline_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-job-bytes=", MaxJobBytes(),
+                     ": must be at least 2 x --max-inline-bytes = ", 2 * max_inline_bytes));
+  }
+  if (drain_delay > grace) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--drain-delay=", absl::FormatDuration(drain_delay),
+                     ": must be at most --grace = ", absl::FormatDuration(grace)));
+  }
+  if (max_connection_age > absl::ZeroDuration() && max_connection_age < absl::Seconds(1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--max-connection-age=", absl::FormatDuration(max_connection_age), ": must be 0s or at least 1s"));
+  }
+  if (tuning == "write" && tuning_file.empty()) {
+    return absl::InvalidArgumentError("--tuning=write: needs --tuning-file");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace warpline
