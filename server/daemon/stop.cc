@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -17,6 +18,8 @@ namespace {
 
 // For calls to end with the status of a device that has failed.
 constexpr absl::Duration kToFail = absl::Seconds(1);
+// For clients to close connections whose calls have ended; a tenth of the grace if that is less.
+constexpr absl::Duration kToClose = absl::Seconds(1);
 
 // The time in which load balancers see that the server's health has changed, and clients still come.
 void ServeOn(absl::Duration delay, const DeviceFailure& failure) {
@@ -84,11 +87,11 @@ void Stop(int number, const ServerOptions& options, StopSignals& signals, Core& 
   ServeOn(delay, failure);
   EndStreamedCalls(*core.streamed, *core.tensors, deadline, failure);
   const absl::Time work_deadline = failure.happened() ? absl::Now() + kToFail : deadline;
-  const bool drained = Drain(core, doors, work_deadline);
+  const bool drained = Drain(core, doors, work_deadline - std::min(kToClose, options.grace / 10));
+  if (failure.happened() || (!drained && core.scheduler->IsBusy()))
+    ExitWithWork(failure, "the grace is over");
   // The connections that are left are idle.
-  const bool closed = doors.rpc->Shutdown(drained ? work_deadline : absl::Now());
-  if (!drained || failure.happened()) ExitWithWork(failure, "the grace is over");
-  if (!closed) {
+  if (!drained || !doors.rpc->Shutdown(work_deadline)) {
     Log("info", "stopped; a client did not close its connection");
     std::_Exit(0);
   }

@@ -47,7 +47,8 @@ std::optional<Admission::Refusal> Admission::WhyNot(const Ticket::Part& part,
   const std::int64_t bytes = part.bytes;
   const Claimant& claimant = part.caller.claimant;
   if (part.jobs > 0 && all_.jobs >= options_.max_jobs) {
-    return Refusal{"jobs", absl::StrCat(all_.jobs, " jobs admitted, limit ", options_.max_jobs)};
+    return Refusal{"jobs",
+                   absl::StrCat(all_.jobs, " jobs admitted, limit ", options_.max_jobs, " (--max-jobs)")};
   }
   if (all_.bytes + bytes > LimitWithReserve()) {
     return Refusal{"bytes", absl::StrCat(all_.bytes, " bytes admitted, ", bytes, " more asked for, limit ",

@@ -97,6 +97,11 @@ void Scheduler::ShowDepth() {
       static_cast<double>(for_memory_.size() + for_lane_.size() + (first_.has_value() ? 1 : 0)));
 }
 
+bool Scheduler::IsBusy() {
+  MutexLock lock(&mutex_);
+  return lanes_->busy() > 0;
+}
+
 Scheduler::JobId Scheduler::Submit(Job job) {
   const Use use(*this);
   if (const std::size_t bytes = job.device_bytes(); bytes > 0) {

@@ -93,6 +93,8 @@ class Scheduler {
   JobId Submit(Job job);
   // Ends the job with `why` if it still waits; otherwise does nothing.
   void Cancel(JobId id, const absl::Status& why);
+  // Returns whether a job has a lane.
+  bool IsBusy();
 
  private:
   // These types are the stages of a job here: each step takes the type of the previous step.
