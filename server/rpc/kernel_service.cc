@@ -18,6 +18,7 @@
 #include "server/rpc/received_payloads.h"
 #include "server/rpc/region_slices.h"
 #include "server/rpc/rpc_status.h"
+#include "server/rpc/tensor_requests.h"
 #include "server/rpc/unary_call.h"
 
 namespace warpline {
@@ -26,10 +27,6 @@ namespace {
 // Requests that wait to be compiled or are compiled now. One takes some ten microseconds, a program of 64
 // steps a millisecond.
 constexpr int kMaxCompiling = 256;
-
-// Giving back more memory, or more blocks, is left to another thread, so that the answer does not wait.
-constexpr std::size_t kFreedAtOnceBytes = std::size_t{1} << 20;
-constexpr std::size_t kFreedAtOnce = 16;
 
 // Jobs that take so long on a device leave our threads alone meanwhile.
 constexpr double kAwaitedSeconds = 1e-3;
@@ -254,10 +251,8 @@ std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const Aftermath& 
 void KernelService::FreeTensors(OwnerId owner, const std::vector<std::string>& ids) const {
   if (ids.empty()) return;
   std::vector<Buffer> memory = engine_.tensors.DropEach(owner, ids);
-  std::size_t bytes = 0;
-  for (const Buffer& each : memory) bytes += each.bytes().size();
-  if (bytes > kFreedAtOnceBytes || memory.size() > kFreedAtOnce)
-    engine_.workers.Post([memory = std::move(memory)] {});
+  // The answer does not wait for more.
+  if (!FreesAtOnce(memory)) engine_.workers.Post([memory = std::move(memory)] {});
 }
 
 void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,

@@ -59,6 +59,13 @@ absl::StatusOr<std::vector<Buffer>> DropTensors(const v1::DropRequest& request, 
   return std::vector<Buffer>{*std::move(dropped)};
 }
 
+bool FreesAtOnce(std::span<const Buffer> memory) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20, kBlocks = 16;
+  std::size_t bytes = 0;
+  for (const Buffer& each : memory) bytes += each.bytes().size();
+  return bytes <= kBytes && memory.size() <= kBlocks;
+}
+
 absl::StatusOr<v1::RenewResponse> RenewTensors(const v1::RenewRequest& request, OwnerId owner,
                                                TensorStore& tensors) {
   std::optional<absl::Duration> ttl;

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
 #define WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
 
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -18,9 +19,11 @@ namespace warpline {
 // `devices`: how many there are.
 absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request, const Caller& caller,
                                                int devices, TensorStore& tensors);
-// Returns the memory of each tensor, which whoever has time for it is to give back.
+// Returns the memory of each tensor, which whoever has time for it is to give back: this may take a while
+// unless FreesAtOnce.
 absl::StatusOr<std::vector<Buffer>> DropTensors(const v1::DropRequest& request, OwnerId owner,
                                                 TensorStore& tensors);
+bool FreesAtOnce(std::span<const Buffer> memory);
 absl::StatusOr<v1::RenewResponse> RenewTensors(const v1::RenewRequest& request, OwnerId owner,
                                                TensorStore& tensors);
 absl::StatusOr<v1::ListResponse> ListTensors(const v1::ListRequest& request, OwnerId owner,

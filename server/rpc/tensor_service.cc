@@ -54,41 +54,43 @@ void TensorService::Create(UnaryCall& call) {
 }
 
 // Many ids take too long for the thread that receives calls.
-template <typename Request, typename Response, typename Answer>
+template <typename Request, typename Answer>
 void TensorService::AnswerForIds(UnaryCall& call, const Answer& answer) {
   Request request;
   if (!ParseCall(call, request)) return;
-  if (request.ids_size() == 0) return RespondWith<Response>(call, answer(request));
+  if (request.ids_size() == 0) return answer(request);
   absl::StatusOr<FairBudget::Part> place = many_.Take(call.caller().claimant);
   if (!place.ok()) return call.RespondError(place.status());
-  engine_.background.Post(call.caller().claimant,
-                          [&call, answer, place = *std::move(place), request = std::move(request)] {
-                            RespondWith<Response>(call, answer(request));
-                          });
+  engine_.background.Post(call.caller().claimant, [answer, place = *std::move(place),
+                                                   request = std::move(request)] { answer(request); });
 }
 
+// The answer waits until the memory is free, so that a client that drops one tensor can make another.
 void TensorService::Drop(UnaryCall& call) {
-  AnswerForIds<v1::DropRequest, v1::DropResponse>(
-      call,
-      [this, &call,
-       owner = call.caller().owner](const v1::DropRequest& request) -> absl::StatusOr<v1::DropResponse> {
+  AnswerForIds<v1::DropRequest>(
+      call, [this, &call, owner = call.caller().owner](const v1::DropRequest& request) {
         if (!request.id().empty() && engine_.tensors.IsStreamedResult(owner, request.id())) {
           call.BelongToAnother();
         }
-        ASSIGN_OR_RETURN(std::vector<Buffer> dropped, DropTensors(request, owner, engine_.tensors));
-        v1::DropResponse response;
-        response.set_dropped(static_cast<std::int64_t>(dropped.size()));
-        // Giving gigabytes back to the system takes a while.
-        engine_.workers.Post([memory = std::move(dropped)] {});
-        return response;
+        absl::StatusOr<std::vector<Buffer>> dropped = DropTensors(request, owner, engine_.tensors);
+        if (!dropped.ok()) return call.RespondError(dropped.status());
+        const auto free_and_answer = [&call](std::vector<Buffer>& memory) {
+          v1::DropResponse response;
+          response.set_dropped(static_cast<std::int64_t>(memory.size()));
+          memory.clear();
+          RespondWith<v1::DropResponse>(call, response);
+        };
+        if (FreesAtOnce(*dropped)) return free_and_answer(*dropped);
+        engine_.workers.Post(
+            [free_and_answer, memory = *std::move(dropped)]() mutable { free_and_answer(memory); });
       });
 }
 
 void TensorService::Renew(UnaryCall& call) {
-  AnswerForIds<v1::RenewRequest, v1::RenewResponse>(
-      call, [this, owner = call.caller().owner](const v1::RenewRequest& request) {
-        return RenewTensors(request, owner, engine_.tensors);
-      });
+  AnswerForIds<v1::RenewRequest>(call,
+                                 [this, &call, owner = call.caller().owner](const v1::RenewRequest& request) {
+                                   RespondWith(call, RenewTensors(request, owner, engine_.tensors));
+                                 });
 }
 
 // A page takes a millisecond, which the thread that receives calls does not have.

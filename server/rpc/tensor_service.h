@@ -47,8 +47,8 @@ class TensorService {
   std::unique_ptr<MessageStream::Handler> NewGet(const Caller& caller);
 
  private:
-  // Ends a call whose request may name many ids with what `answer` makes of it, perhaps on another thread.
-  template <typename Request, typename Response, typename Answer>
+  // Has `answer` end a call whose request may name many ids, perhaps on another thread.
+  template <typename Request, typename Answer>
   void AnswerForIds(UnaryCall& call, const Answer& answer);
 
   const Engine engine_;
