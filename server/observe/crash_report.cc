@@ -1,5 +1,7 @@
 #include "server/observe/crash_report.h"
 
+#include <execinfo.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <cstddef>
 
 #include "absl/debugging/failure_signal_handler.h"
+#include "absl/debugging/stacktrace.h"
 #include "absl/debugging/symbolize.h"
 
 namespace warpline {
@@ -57,11 +60,43 @@ void WriteRequestsBehindTheStack(const char* text) {
   if (text == nullptr) RunningRequest::WriteAll(STDERR_FILENO);
 }
 
+// Returns where the program was when the signal came.
+void* ProgramCounter(const void* context) {
+  const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return reinterpret_cast<void*>(machine.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return reinterpret_cast<void*>(machine.pc);
+#endif
+}
+
+// Abseil's own unwinder follows frame pointers, which neither we nor the C library have: of a failed
+// assertion it shows nothing. This reads the tables for exceptions. The parameters are those of
+// absl::SetStackUnwinder.
+int UnwindByTables(void** pcs, int* sizes, int max_depth, int skip_count, const void* context,
+                   int* min_dropped_frames) {
+  std::array<void*, 128> frames{};
+  const auto end = frames.begin() + backtrace(frames.data(), static_cast<int>(frames.size()));
+  auto first = std::min(end, frames.begin() + 1 + skip_count);
+  // Before it are the handler's own.
+  if (context != nullptr) {
+    if (const auto found = std::find(first, end, ProgramCounter(context)); found != end) first = found;
+  }
+  const auto depth = std::min<std::ptrdiff_t>(max_depth, end - first);
+  std::copy_n(first, depth, pcs);
+  if (sizes != nullptr) std::fill_n(sizes, depth, 0);
+  if (min_dropped_frames != nullptr) *min_dropped_frames = static_cast<int>(end - first - depth);
+  return static_cast<int>(depth);
+}
+
 }  // namespace
 
 void ReportCrashes([[maybe_unused]] const char* program) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   absl::InitializeSymbolizer(program);
+  std::array<void*, 1> frame{};
+  backtrace(frame.data(), static_cast<int>(frame.size()));  // loads its library, which a handler must not
+  absl::SetStackUnwinder(UnwindByTables);
   absl::FailureSignalHandlerOptions options;
   options.writerfn = WriteRequestsBehindTheStack;
   options.alarm_on_failure_secs = 30;  // symbols of a large binary take their time on a busy machine

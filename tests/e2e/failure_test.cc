@@ -244,6 +244,7 @@ TEST(CrashTest, TheLogHasAStackAndTheRequestsThatWereRunning) {
   }
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("SIGABRT received"), std::string::npos) << log;
+  EXPECT_NE(log.find("  main\n"), std::string::npos) << "the stack of the main thread, to its end: " << log;
   EXPECT_NE(log.find("msg=\"running when the process died\" request_id=slow-7\n"), std::string::npos) << log;
 }
 
