@@ -8,6 +8,7 @@
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/convert_step.h"
+#include "proto/rules/known_fields.h"
 #include "proto/rules/operand_checks.h"
 #include "proto/rules/tensor_rules.h"
 #include "proto/rules/views.h"
@@ -23,8 +24,7 @@ absl::StatusOr<Precision> CheckPrecision(v1::Precision precision) {
     case v1::PRECISION_TF32:
       return Precision::kTf32;
     default:
-      return FieldError("precision", absl::StrCat("number ", static_cast<int>(precision),
-                                                  " is none of ieee (1), tf32 (2)"));
+      return UnknownNumber("precision", precision, "ieee (1), tf32 (2)");
   }
 }
 
@@ -40,8 +40,7 @@ absl::StatusOr<Activation> CheckActivation(v1::Activation activation, DType dtyp
       }
       return activation == v1::ACTIVATION_RELU ? Activation::kRelu : Activation::kGelu;
     default:
-      return FieldError("activation", absl::StrCat("number ", static_cast<int>(activation),
-                                                   " is none of none (1), relu (2), gelu (3)"));
+      return UnknownNumber("activation", activation, "none (1), relu (2), gelu (3)");
   }
 }
 

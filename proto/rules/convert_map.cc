@@ -13,6 +13,7 @@
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/convert_step.h"
+#include "proto/rules/known_fields.h"
 #include "proto/rules/operand_checks.h"
 #include "proto/rules/tensor_rules.h"
 
@@ -215,10 +216,7 @@ class MapRules {
     static_assert(kMapOps.size() == v1::MapOp_MAX);
     if (op > v1::MAP_OP_UNSPECIFIED && op <= v1::MapOp_MAX) return static_cast<MapOp>(op - 1);
     if (op == v1::MAP_OP_UNSPECIFIED) return FieldError("op", "missing");
-    return InField("op",
-                   absl::UnimplementedError(absl::StrCat("number ", static_cast<int>(op),
-                                                         " is no operation of this version, which has 1 to ",
-                                                         static_cast<int>(v1::MapOp_MAX))));
+    return UnknownNumber("op", op, absl::StrCat("1 to ", static_cast<int>(v1::MapOp_MAX)));
   }
 
   absl::Status CheckOperands(MapOp op, const v1::MapNode& node, MapNode& checked) {

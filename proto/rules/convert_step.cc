@@ -9,6 +9,7 @@
 #include "kernels/field_error.h"
 #include "kernels/map/pair.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/known_fields.h"
 #include "proto/rules/operand_checks.h"
 #include "proto/rules/scalar_class.h"
 #include "proto/rules/tensor_rules.h"
@@ -30,7 +31,7 @@ absl::StatusOr<ReduceOp> CheckReduceOp(v1::ReduceOp op) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(Name(each)), " (",
                     static_cast<int>(each) + 1, ")");
   }
-  return FieldError("op", absl::StrCat("number ", static_cast<int>(op), " is none of ", names));
+  return UnknownNumber("op", op, names);
 }
 
 absl::StatusOr<std::uint32_t> CheckAxes(const std::vector<std::int32_t>& axes, int rank) {

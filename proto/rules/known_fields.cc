@@ -48,4 +48,12 @@ absl::Status CheckAllKnown(const google::protobuf::Message& message) {
                                           "version of the API"));
 }
 
+absl::Status UnknownNumber(std::string_view field, int number, std::string_view known) {
+  const std::string text = absl::StrCat("number ", number, " is none of ", std::string(known));
+  if (number <= 0) return FieldError(field, text);
+  return InField(field,
+                 absl::UnimplementedError(absl::StrCat(
+                     text, "; this server does not know what a newer version of the API may mean by it")));
+}
+
 }  // namespace warpline

@@ -8,6 +8,7 @@
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/index_steps.h"
+#include "proto/rules/known_fields.h"
 #include "proto/rules/operand_checks.h"
 #include "proto/rules/tensor_rules.h"
 #include "proto/rules/views.h"
@@ -54,8 +55,7 @@ absl::StatusOr<ScanOp> CheckScanOp(v1::ScanOp op) {
   static_assert(static_cast<int>(ScanOp::kSum) + 1 == v1::SCAN_OP_SUM);
   static_assert(static_cast<int>(ScanOp::kMax) + 1 == v1::SCAN_OP_MAX);
   if (op >= v1::SCAN_OP_SUM && op <= v1::SCAN_OP_MAX) return kAllScanOps[op - 1];
-  return FieldError(
-      "op", absl::StrCat("number ", static_cast<int>(op), " is none of sum (1), prod (2), min (3), max (4)"));
+  return UnknownNumber("op", op, "sum (1), prod (2), min (3), max (4)");
 }
 
 absl::StatusOr<Operand> Converted(const Operand& x, DType dtype, EmitStep emit) {

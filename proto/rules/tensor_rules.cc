@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/known_fields.h"
 
 namespace warpline {
 namespace {
@@ -81,10 +82,8 @@ absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_ty
   if (data_type > v1::DATA_TYPE_UNSPECIFIED && static_cast<std::size_t>(data_type) <= kAllDTypes.size()) {
     return kAllDTypes[data_type - 1];
   }
-  return FieldError(field, absl::StrCat(data_type == v1::DATA_TYPE_UNSPECIFIED
-                                            ? std::string("missing")
-                                            : absl::StrCat("unknown number ", static_cast<int>(data_type)),
-                                        "; it must be one of ", NamesWhere(holds)));
+  if (data_type != v1::DATA_TYPE_UNSPECIFIED) return UnknownNumber(field, data_type, NamesWhere(holds));
+  return FieldError(field, absl::StrCat("missing; it must be one of ", NamesWhere(holds)));
 }
 
 std::string NamesWhere(bool (*holds)(DType)) {
