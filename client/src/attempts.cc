@@ -14,6 +14,9 @@ namespace {
 // The first delay if the server gives none, as after UNAVAILABLE while it restarts. It doubles from one
 // attempt to the next.
 constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
+// A server that is full asks for some 0.1 s, since it does not know when others end. Once it is still full,
+// its delay doubles too, to this much.
+constexpr absl::Duration kMaxDoubledDelay = absl::Seconds(4);
 
 // A server's gRPC 1.51 lowers the windows of its connections as messages that it receives fill its memory.
 // Then it resets a stream of which more than the new window is still unread, when that ends by a frame of its
@@ -54,6 +57,7 @@ std::optional<absl::Duration> Attempts::DelayAfter(const absl::Status& status) {
   const ErrorDetails details = DetailsOf(status);
   if (!repeatable_ && !details.answered) return std::nullopt;
   std::optional<absl::Duration> delay = details.retry_delay;
+  if (delay) delay = std::max(*delay, std::min(*delay * (1 << std::min(failed_, 8)), kMaxDoubledDelay));
   if (!delay && is_unavailable) delay = Jittered(kFirstRetryDelay * (1 << std::min(failed_, 8)));
   if (!delay || absl::Now() + *delay >= deadline_) return std::nullopt;
   ++failed_;

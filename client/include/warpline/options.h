@@ -49,7 +49,9 @@ struct ClientOptions {
   // The number of times that a call, or one range of a transfer, is sent again. It is sent again after:
   //   - UNAVAILABLE
   //   - a CANCELLED that no server sent, and the "Stream removed" of gRPC
-  //   - RESOURCE_EXHAUSTED or ABORTED with a delay from the server, which is obeyed
+  //   - RESOURCE_EXHAUSTED or ABORTED with a delay from the server, which is waited for, and twice as long
+  //   each
+  //     time after that, up to 4 s
   //   - a stream that the server's gRPC reset as it lowered its windows (docs/clients.md)
   // There is never a retry beyond the deadline. gRPC itself sends again only what no server saw.
   int max_retries = 0;

@@ -102,7 +102,7 @@ def test_what_to_do_with_what_is_too_large():
         for call in (lambda: client.reduce(np.zeros((1 << 20) + 1, "u1"), "sum"),
                      lambda: client.run(p.add(longer, longer.T)),
                      lambda: client.run(p.add(row, row.T), p.add(row.T, row))):
-            with pytest.raises(warpline.InvalidArgument, match=rf"the limit is 1048576{advice} .request"):
+            with pytest.raises(warpline.InvalidArgument, match=rf"the limit is 1048576 .the server's --max-inline-bytes.{advice} .request"):
                 call()
 
 

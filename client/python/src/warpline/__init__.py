@@ -73,9 +73,9 @@ def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: in
     timeout: Seconds that a call may take if it does not give its own timeout.
     max_retries: Maximum number of retries of a call; 0: none. A call is retried after Unavailable, for example while a
         server restarts. It is retried after ResourceExhausted and ABORTED if the server gives a delay, after an upload
-        that the server's gRPC reset, and after a Cancelled that no server sent. The client waits for the delay that the server gives. Without one, the
-        first wait is about 0.1 s and each further wait is twice as long: 6 retries take about 6.3 s. The client never
-        waits beyond the timeout.
+        that the server's gRPC reset, and after a Cancelled that no server sent. The first wait is the delay that the
+        server gives, or else about 0.1 s. Each further wait is twice as long, up to 4 s if the server gives delays: 6
+        retries take about 6.3 s. The client never waits beyond the timeout.
     tls_ca: Path of a PEM file with the CAs that may have signed the server's certificate. None: $WARPLINE_TLS_CA. If
         the variable is empty too, the client does not use TLS. Raises ValueError if a file cannot be used. A target
         unix:/path never uses TLS.
