@@ -42,7 +42,8 @@ absl::StatusOr<Plan> CopyPlan(const Plan& counted, std::span<const TensorSpec> f
             "the result is ", std::string(Name(spec.dtype)), " ", ToString(spec.shape), ", and takes ",
             spec.bytes, " bytes",
             inline_bytes == spec.bytes ? "" : absl::StrCat(", ", inline_bytes, " with those before it"),
-            "; the limit is ", limits.max_inline_bytes, ". A resident sink leaves it on the server"));
+            "; the limit is ", limits.max_inline_bytes,
+            " (the server's --max-inline-bytes). A resident sink leaves it on the server"));
   }
   for (int i = 0; i < count; ++i) {
     if (kept[static_cast<std::size_t>(i)]) {

@@ -119,8 +119,9 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "what is left of the machine or cgroup. A multiple of 32M on cuda.");
   add("upload-bytes", "BYTES", BytesOrAuto(o.upload_bytes, 0),
       "Memory of each device for large operands and results of requests that travel apart from their "
-      "messages, allocated as they are announced; 0 to 1024G, 0: none. One request may take all of it, and "
-      "clients share it fairly. auto (default): a quarter of what is free on the device after everything "
+      "messages, allocated as they are announced; 0 to 1024G, 0: none. A client that is alone may have three "
+      "quarters "
+      "of it (docs/sharing.md). auto (default): a quarter of what is free on the device after everything "
       "else "
       "has its memory; on cpu, an eighth of what is left of the machine or cgroup. A multiple of 32M on "
       "cuda.");

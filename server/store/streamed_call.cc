@@ -225,12 +225,10 @@ absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const C
 
 absl::StatusOr<StreamedCalls::Opened> StreamedCalls::Open(const Caller& caller, std::optional<int> preferred,
                                                           std::span<const std::size_t> bytes) {
+  constexpr std::size_t kMost = std::size_t{1}
+                                << 50;  // so that the sum of a request's arrays cannot overflow
   std::size_t total = 0;
-  // Not above all limits by more than one, so that the sum cannot overflow.
-  const std::size_t most = *std::max_element(options_.device_bytes.begin(), options_.device_bytes.end()) + 1;
-  for (const std::size_t each : bytes) {
-    total = std::min(total + AlignUp(std::min(each, most), kTensorAlignment), most);
-  }
+  for (const std::size_t each : bytes) total += AlignUp(std::min(each, kMost), kTensorAlignment);
   Opened opened;
   opened.device = DeviceFor(preferred, total);
   const auto index = static_cast<std::size_t>(opened.device);

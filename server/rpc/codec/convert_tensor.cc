@@ -162,8 +162,9 @@ absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v
   if (checked.source.reference.has_value() || checked.source.slice.has_value()) return checked;
   bytes_ += checked.spec.bytes;  // cannot overflow, as all of these bytes were received
   if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {
-    return FieldError(Sub(field, "inline"), absl::StrCat("the tensors up to this one take ", bytes_,
-                                                         " bytes; the limit is ", limits_.max_inline_bytes));
+    return FieldError(Sub(field, "inline"),
+                      absl::StrCat("the tensors up to this one take ", bytes_, " bytes; the limit is ",
+                                   limits_.max_inline_bytes, " (the server's --max-inline-bytes)"));
   }
   return checked;
 }

@@ -62,12 +62,13 @@ absl::Status ProgramBuilder::AddOutput(std::string_view field, std::string_view 
   if (place.sink != PlannedOutput::kInline || count_tensor >= 0) return absl::OkStatus();
   output_bytes_ += spec.bytes;  // each fits in 63 bits, and the first that is too large ends the request
   if (output_bytes_ <= static_cast<std::size_t>(limits.max_inline_bytes)) return absl::OkStatus();
-  return FieldError(field, absl::StrCat("the result, ", std::string(Name(spec.dtype)), " ",
-                                        ToString(spec.shape), ", takes ", spec.bytes, " bytes",
-                                        output_bytes_ == spec.bytes
-                                            ? ""
-                                            : absl::StrCat(", ", output_bytes_, " with those before it"),
-                                        "; the limit is ", limits.max_inline_bytes));
+  return FieldError(
+      field,
+      absl::StrCat(
+          "the result, ", std::string(Name(spec.dtype)), " ", ToString(spec.shape), ", takes ", spec.bytes,
+          " bytes",
+          output_bytes_ == spec.bytes ? "" : absl::StrCat(", ", output_bytes_, " with those before it"),
+          "; the limit is ", limits.max_inline_bytes, " (the server's --max-inline-bytes)"));
 }
 
 absl::Status ProgramBuilder::CheckSinksUsed() const {
