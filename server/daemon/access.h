@@ -1,4 +1,4 @@
-// Who may call, and what is written down of it.
+// Decides who may call, and writes down that they did.
 #ifndef WARPLINE_SERVER_DAEMON_ACCESS_H_
 #define WARPLINE_SERVER_DAEMON_ACCESS_H_
 
@@ -18,7 +18,7 @@
 
 namespace warpline {
 
-// What is not configured is null.
+// Members are null where they are not configured.
 struct Access {
   // The errors are those of the files that the options name. The metrics outlive the result.
   static absl::StatusOr<Access> Open(const ServerOptions& options, Metrics& metrics);

@@ -26,7 +26,7 @@
 
 namespace warpline {
 
-// What the process may use of its machine.
+// The part of the machine that the process may use.
 struct Machine {
   int cpus = 1;
   std::int64_t descriptors = 0;

@@ -1,4 +1,4 @@
-// Where clients and scrapers come in.
+// The servers to which clients and scrapers connect.
 #ifndef WARPLINE_SERVER_DAEMON_DOORS_H_
 #define WARPLINE_SERVER_DAEMON_DOORS_H_
 

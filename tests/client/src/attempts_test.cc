@@ -9,7 +9,7 @@
 namespace warpline::client {
 namespace {
 
-// What a server answers that asks for a delay.
+// The answer of a server that asks for a delay.
 absl::Status Full(absl::Duration delay) {
   google::rpc::RetryInfo retry;
   retry.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(delay));

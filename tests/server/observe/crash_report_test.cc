@@ -6,7 +6,7 @@
 
 namespace warpline {
 
-// By a name that the report can show.
+// Has a name that the report can show.
 [[gnu::noinline]] void ReadBeyondTheEnd(const std::array<int, 2>& numbers, std::size_t index) {
   EXPECT_EQ(numbers[index], 0);
 }
