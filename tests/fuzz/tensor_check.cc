@@ -153,7 +153,10 @@ std::string TensorCheck::Create(const std::string& message, OwnerId owner) {
   const bool is_valid =
       spec.ok() && IsLease(request.ttl_seconds()) && (!request.has_device() || request.device() == 0);
   std::size_t charged = 0;
-  StatusCode expected = is_valid ? StatusCode::kOk : StatusCode::kInvalidArgument;
+  // A type that is unknown is not implemented.
+  StatusCode expected = is_valid     ? StatusCode::kOk
+                        : !spec.ok() ? spec.status().code()
+                                     : StatusCode::kInvalidArgument;
   if (is_valid) {
     charged = spec->bytes > kDeviceBytes ? kDeviceBytes + 1 : (spec->bytes + 255) / 256 * 256;
     std::size_t own = 0, others = 0;

@@ -328,7 +328,7 @@ TEST(ConvertMapTest, WhatIsNotImplementedIsCalledSo) {
   newer.Input(DType::kF32).Node(static_cast<v1::MapOp>(v1::MapOp_MAX + 1), {0});
   EXPECT_TRUE(absl::IsUnimplemented(newer.Convert().status())) << newer.Convert().status();
   EXPECT_THAT(std::string(newer.Convert().status().message()),
-              HasSubstr(absl::StrCat("nodes[0].op: number ", v1::MapOp_MAX + 1, " is no operation")));
+              HasSubstr(absl::StrCat("nodes[0].op: number ", v1::MapOp_MAX + 1, " is none of 1 to ")));
   Request complex;
   complex.Input(DType::kC128).Node(v1::MAP_OP_EXP, {0});
   EXPECT_TRUE(absl::IsUnimplemented(complex.Convert().status())) << complex.Convert().status();

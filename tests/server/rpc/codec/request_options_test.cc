@@ -174,7 +174,7 @@ TEST(RequestSourcesTest, WhatARequestSaysOfAResidentTensorMustBeTrue) {
   expect([](v1::Tensor& x) { x.set_data_type(v1::DATA_TYPE_F32); }, "");
   expect([](v1::Tensor& x) { x.add_shape(2), x.add_shape(3); }, "");
   expect([](v1::Tensor& x) { x.set_data_type(v1::DATA_TYPE_F64); }, "x.data_type");
-  expect([](v1::Tensor& x) { x.set_data_type(static_cast<v1::DataType>(99)); }, "x.data_type");
+  expect([](v1::Tensor& x) { x.set_data_type(static_cast<v1::DataType>(-1)); }, "x.data_type");
   expect([](v1::Tensor& x) { x.add_shape(3), x.add_shape(2); }, "x.shape");
   expect([](v1::Tensor& x) { x.add_shape(6); }, "x.shape");
   expect([](v1::Tensor& x) { x.set_row_stride(3); }, "x.row_stride");
