@@ -53,7 +53,8 @@ def test_a_pickled_client_connects_anew(client, daemon):
     with warpline.connect(daemon.address, timeout=7, max_retries=1, reproducible=True) as original:
         with pickle.loads(pickle.dumps(original)) as copy:
             assert np.array_equal(copy.transpose(x), x.T)
-            assert copy._arguments == original._arguments and copy._arguments["timeout"] == 7
+            _, (arguments,) = copy.__reduce__()
+            assert copy.__reduce__() == original.__reduce__() and arguments["timeout"] == 7
         assert np.array_equal(original.transpose(x), x.T)
 
 

@@ -64,8 +64,8 @@ class Client(Reductions):
     client can neither use it nor make another one: calls and `connect` raise FailedPrecondition.
     """
 
-    # The arguments of connect. None if connect did not make this client.
-    _arguments: dict[str, Any] | None = None
+    # What pickle calls to make it once more, and the arguments. None if connect did not make this client.
+    _pickled: tuple[Any, ...] | None = None
 
     def __init__(self, connection: core.Connection, reproducible: bool) -> None:
         """Use warpline.connect."""
@@ -290,9 +290,9 @@ class Client(Reductions):
         return is_serving(self._connection, service, timeout)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._arguments is None:
+        if self._pickled is None:
             raise TypeError("this client cannot be pickled: warpline.connect makes such that can")
-        return _connect, (self._arguments,)
+        return self._pickled
 
     def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
                 report: Report | None, progress: Progress | None) -> Any:
@@ -323,9 +323,3 @@ class Client(Reductions):
 
     def _renew(self, id: str, ttl: float | None, timeout: float | None) -> TensorInfo:
         return renew(self._connection, id, ttl, timeout)
-
-
-def _connect(arguments: dict[str, Any]) -> Client:
-    """Makes the client that a pickled client becomes."""
-    from warpline import connect
-    return connect(**arguments)

@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline import elementwise
+from warpline import elementwise, free
 from warpline.dtypes import DTYPES, data_type
 
 if TYPE_CHECKING:
     from warpline.expressions import Expression
 
 _I32, _I64, _U64, _F32, _F64 = (DTYPES[f"DATA_TYPE_{name}"] for name in ("I32", "I64", "U64", "F32", "F64"))
-
-
-def _program() -> Any:
-    """The program of expressions that any other may use."""
-    from warpline.programs import FREE  # imports expressions, which import this module
-    return FREE
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
@@ -37,7 +31,7 @@ def _dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> "Expression":
     """An array with one value everywhere, as `np.full`. dtype: None is that of np.asarray(value)."""
     kind = _dtype(np.asarray(value).dtype if dtype is None else dtype)
-    program = _program()
+    program = free.program
     number = elementwise.constant(program, value, kind)
     made: Expression = program._step("full", [number], {"shape": _sizes(shape)}, "", "", kind)
     return made
@@ -80,7 +74,7 @@ def _index(shape: tuple[int, ...], axis: int, dtype: np.dtype[Any] | None = None
     """The position of each element along an axis. dtype: None is the smaller one that has all positions."""
     if dtype is None:
         dtype = _I32 if all(size < 1 << 31 for size in shape) else _I64
-    made: Expression = _program()._step("index", [], {"axis": axis, "shape": shape}, "", "", dtype)
+    made: Expression = free.program._step("index", [], {"axis": axis, "shape": shape}, "", "", dtype)
     return made
 
 

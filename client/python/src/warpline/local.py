@@ -10,8 +10,8 @@ import time
 import weakref
 from typing import Any, NamedTuple
 
-import warpline
 from warpline.client import Client
+from warpline.connecting import connect
 
 # The longest path of a unix socket, and what is added to the folder's.
 _PATH_MAX = 107
@@ -90,7 +90,7 @@ def local(*flags: str, timeout: float = 30.0, **connect_arguments: Any) -> Clien
         raise
     try:
         _await_ready(daemon.supervisor, program, f"{folder}/{_LOG}", timeout)
-        client = warpline.connect(address, **connect_arguments)
+        client = connect(address, **connect_arguments)
     except BaseException:
         daemon.stop()
         raise

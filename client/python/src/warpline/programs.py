@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
-from warpline import arguments, calls, core, elementwise, promotion
+from warpline import arguments, calls, core, elementwise, free, promotion
 from warpline.arrays import AnyOperand, Array, Operand, operand_of
 from warpline.arguments import Axes, fields_of
 from warpline.calls import Call, Input
@@ -243,8 +243,7 @@ class Program:
         raise TypeError(f"{expression!r} is no array before it is computed: give it to a client's run")
 
 
-# The program of expressions that contain only resident tensors and placeholders. They can be used in any program.
-FREE = Program()
+FREE = free.program = Program()
 
 
 def _common(programs: Sequence[Program]) -> Program | None:
