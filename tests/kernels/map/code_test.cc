@@ -139,6 +139,9 @@ TEST(MapCodeTest, CastsThatChangeNothingAreLeftOut) {
   const MapCode filled = Lower(Map("map 64 = constant:f32(0) cast:f32(0)"));
   EXPECT_TRUE(filled.instructions.empty());
   EXPECT_EQ(filled.results[0], 0 | kUniformBit);
+  const MapCode changed = Lower(Map("map 64 f32 = cast:i32(0)"));
+  ASSERT_EQ(changed.instructions.size(), 2u);
+  EXPECT_NE(changed.instructions[1].code, kLoadCode);
   // x is read by the sum alone, through both casts.
   const MapCode sum = Lower(Map("map 64 f32 = cast:f32(0) cast:f32(1) add(2,0)"));
   ASSERT_EQ(sum.instructions.size(), 2u);
