@@ -44,6 +44,9 @@ bool GemmCublasFuses(const GemmProblem& problem) {
     return problem.OutDType() == DType::kI32 && ldc == problem.n &&
            AreMultiples({problem.m, problem.n, problem.k, problem.lda, problem.ldb}, 4);
   }
+  // Where D is a vector, and alpha is 0 and beta 1, it takes C for D and returns: D keeps what was in its
+  // memory before (13.0, H200; alpha and beta are not known here).
+  if (problem.has_c && (problem.m == 1 || problem.n == 1)) return false;
   if (!problem.has_bias && problem.activation == Activation::kNone) return true;
   // It fuses nothing into f64 products; and rows that are not aligned to 16 bytes it rounds to 16 bits before
   // it adds the bias, and then again; for which ReLU alone makes no difference. Its gelu has the error of an

@@ -171,6 +171,12 @@ cudaError_t FinishGemm(const GemmProblem& problem, const Operands& operands, con
       return LaunchFor<GemmTypes<float, float, float>>(problem, operands, sums, stream);
     case DType::kF64:
       return LaunchFor<GemmTypes<double, double, double>>(problem, operands, sums, stream);
+    case DType::kC64:
+      return LaunchFor<GemmTypes<Complex<float>, Complex<float>, Complex<float>>>(problem, operands, sums,
+                                                                                  stream);
+    case DType::kC128:
+      return LaunchFor<GemmTypes<Complex<double>, Complex<double>, Complex<double>>>(problem, operands, sums,
+                                                                                     stream);
     default:
       return cudaErrorNotSupported;
   }

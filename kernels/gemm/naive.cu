@@ -1,7 +1,7 @@
 // Variant `naive`: one thread an element of D, operands straight from global memory. Neighbouring threads
 // read neighbouring elements of B and the same one of A, so that reads are coalesced (not where B is
-// transposed), but each element of A is read n times and each of B m times. The one kernel of ours that takes
-// complex numbers: it computes what the library does not, for example products with k = 0.
+// transposed), but each element of A is read n times and each of B m times. The one product of ours of
+// complex numbers: it computes what the library does not, for example those with k = 0.
 //
 // Limit: the load units and the L1.
 // Next, `shared`: tiles of both lie where reading is cheaper.

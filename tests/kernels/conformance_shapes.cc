@@ -48,13 +48,13 @@ std::vector<Bytes> Operands(const SearchProblem& p, std::uint64_t seed) { return
 
 // Small fractions, exact in every type; now and then the values that kernels have short cuts for.
 StepScalars Scalars(std::uint64_t seed, bool has_c) {
-  const float alpha = seed % 4 == 0 ? 1.0f : 1.25f;
+  const float alpha = has_c && seed % 6 == 0 ? 0.0f : seed % 4 == 0 ? 1.0f : 1.25f;
   const float beta = !has_c || seed % 3 == 2 ? 0.0f : seed % 3 == 0 ? 1.0f : -0.5f;
   return {.alpha_f32 = alpha,
           .beta_f32 = beta,
           .alpha_f64 = alpha,
           .beta_f64 = beta,
-          .alpha_i64 = seed % 4 == 0 ? 1 : -3,
+          .alpha_i64 = alpha == 1.25f ? -3 : static_cast<std::int64_t>(alpha),
           .beta_i64 = static_cast<std::int64_t>(2 * beta)};
 }
 
