@@ -27,11 +27,11 @@ def integers(a, b, c, alpha, beta, out):
     return exact(out, cast(total, "i64", out))
 
 
-def size_of(x):
-    """Sizes of finite elements: of complex ones, the sum of those of their parts."""
+def size_of(x, least=0.0):
+    """Sizes of finite elements, those beside 0 at least `least`: of complex ones, the sum of those of their parts."""
     if x.dtype.kind == "c":
         return np.abs(x.real) + np.abs(x.imag)
-    return bounded_by(x)
+    return np.where(x == 0, 0, np.maximum(bounded_by(x), least))
 
 
 def is_whole(x):
@@ -67,12 +67,17 @@ def floats(fields, type_, a, b, c, bias, alpha, beta, out):
     if not finite and (TYPES[type_].kind == "c" or alpha == 0 or activation != "NONE"):
         raise Unsuitable("NaN and infinity may give either of two results here")
     tf32 = fields.get("precision") == "PRECISION_TF32" and type_ == "f32"
+    if tf32 and not finite and any(np.any((x != 0) & (np.abs(x) < 2.0**-126)) for x in (a, b)):
+        raise Unsuitable("tf32 may take a subnormal number for 0, whose product with infinity is NaN")
     a, b = wide(a), wide(b)
     if not finite:
         a, b = a.astype(np.longdouble), b.astype(np.longdouble)  # whose products skip no zeros
     k = a.shape[-1]
     total = np.matmul(a, b) * alpha if k else np.matmul(a, b)
-    products = np.matmul(size_of(a), size_of(b))
+    # Tensor cores align products by the exponents of their factors, which subnormal numbers share with the first normal.
+    least = 2.0**-14 if type_ == "f16" else 0.0
+    sizes = size_of(a, least), size_of(b, least)
+    products = np.matmul(*sizes)
     magnitude = products * abs(alpha)
     for factor, x in ((beta, c), (1.0, bias)):
         if x is not None:
@@ -92,7 +97,11 @@ def floats(fields, type_, a, b, c, bias, alpha, beta, out):
     if activation == "GELU":
         relative = 1.13 * relative + (16 * unit("f64") if acc == "f64" else 2.0**-20)
         total = gelu(total)
-    # Each product may lose half of the smallest number.
-    error = relative * magnitude + (k + 3) * max(1, abs(alpha)) * 2.0**TYPES[acc].smallest
-    error = np.where(np.maximum(products, magnitude) > TYPES[acc].greatest / 4, np.inf, error)
+    # cuBLASLt may multiply alpha with an operand before it adds: that product must not overflow either, and may lose
+    # half of the smallest number as each other product may.
+    largest_a, largest_b = (x.max(axis=axis, keepdims=True, initial=0) for x, axis in zip(sizes, (-1, -2)))
+    lost = (k + 3) * max(1, abs(alpha)) + (0 if alpha == 1 else k * (largest_a + largest_b))
+    error = relative * magnitude + lost * 2.0**TYPES[acc].smallest
+    largest = np.maximum(np.maximum(products, magnitude), np.maximum(largest_a, largest_b) * abs(alpha))
+    error = np.where(largest > TYPES[acc].greatest / 4, np.inf, error)
     return inexact(out, total, error)

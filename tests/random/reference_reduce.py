@@ -89,9 +89,11 @@ def variance_of(terms, out, ddof, root):
     value = spread / np.longdouble(degrees)
     if degrees == 0:
         # 0 / 0 or more / 0, which rounding decides unless the numbers are whole and small.
-        certain = n <= 1 or not np.all(np.isfinite(terms)) or (whole(terms) and np.all(size.sum(-1) < 2**50))
-        return inexact(out, value, np.zeros(value.shape) if certain else np.full(value.shape, np.inf))
-    error = u * magnitude / degrees
+        small = np.all(terms == np.rint(terms), -1) & (size.sum(-1) < 2**50)
+        certain = (n <= 1) | ~np.all(np.isfinite(terms), -1) | small
+        return inexact(out, value, np.where(certain, 0, np.inf))
+    # A square may lose half of the smallest number.
+    error = (u * magnitude + n * np.longdouble(2)**TYPES["f64"].smallest) / degrees
     if root:
         value = np.sqrt(value)
         error = np.where(value > 0, np.minimum(error / np.where(value > 0, value, 1), np.sqrt(error)), np.sqrt(error))
