@@ -106,7 +106,7 @@ double CostOf(const MapProblem& problem, const MapNode& node) {
       return is_half ? 1 : 0.5;
     default:
       if (RowOf(node.op).max_ulp > 0) return is_wide ? 32 : 24;
-      return is_half ? 1 : 0.25;
+      return is_half ? 1 : IsComplex(of) ? 0.5 : 0.25;
   }
 }
 

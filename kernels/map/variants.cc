@@ -35,8 +35,8 @@ double BytesLike(const MapProblem& problem, const MapNode& node) {
     case MapOp::kSqrt:
       return is_wide ? 9 : 7;
     default:
-      if (row.max_ulp > 0 || row.weight == MapWeight::kHeavy) return is_wide ? 48 : 11;
-      return is_wide ? 7 : 3;
+      if (row.max_ulp > 0 || row.weight == MapWeight::kHeavy) return is_wide ? 48 : 12;
+      return is_wide ? 8 : 3.5;
   }
 }
 
