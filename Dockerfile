@@ -27,7 +27,7 @@ ARG REVISION=
 RUN if [ -d /usr/local/cuda ]; then cuda=ON; else cuda=OFF; fi \
  && cmake --preset release -DBUILD_TESTING=OFF -DWARPLINE_CUDA=$cuda -DWARPLINE_REVISION="$REVISION" \
  && cmake --build build/release -j "$JOBS" --target warplined warpline \
- && cmake --install build/release --component runtime --strip --prefix /opt/warpline
+ && cmake --install build/release --component runtime --prefix /opt/warpline
 
 FROM ${RUNTIME_BASE}
 ARG VERSION=
