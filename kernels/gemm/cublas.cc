@@ -44,7 +44,7 @@ bool GemmCublasFuses(const GemmProblem& problem) {
     return problem.OutDType() == DType::kI32 && ldc == problem.n &&
            AreMultiples({problem.m, problem.n, problem.k, problem.lda, problem.ldb}, 4);
   }
-  // Where D is a vector, and alpha is 0 and beta 1, it takes C for D and returns: D keeps what was in its
+  // If D is a vector, alpha 0 and beta 1, it takes C for D and returns: D keeps what was in its
   // memory before (13.0, H200; alpha and beta are not known here).
   if (problem.has_c && (problem.m == 1 || problem.n == 1)) return false;
   if (!problem.has_bias && problem.activation == Activation::kNone) return true;
