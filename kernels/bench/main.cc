@@ -18,7 +18,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cmake/version.h"
-#include "kernels/bench/experiments/pipeline.h"
 #include "kernels/bench/harness/check.h"
 #include "kernels/bench/harness/clocks.h"
 #include "kernels/bench/harness/device.h"
@@ -28,6 +27,7 @@
 #include "kernels/bench/report/choice_text.h"
 #include "kernels/bench/report/json.h"
 #include "kernels/bench/report/labels.h"
+#include "kernels/bench/report/table.h"
 #include "kernels/bench/suites/articles.h"
 #include "kernels/bench/suites/breadth.h"
 #include "kernels/problem_text.h"
@@ -42,18 +42,16 @@ const std::map<std::string, Buffers> kBuffers = {
 constexpr int kSkipped = 77;
 
 struct Flags {
-  std::string mode = "ladder", suite = "ladders", buffers = "auto", tensor = "8192x8192", problems, json,
-              commit = kRevision;
+  std::string mode = "ladder", suite = "ladders", buffers = "auto", problems, json, commit = kRevision;
   std::vector<std::string> ops, variants, dtypes, shapes;
   int rounds = 0;
   bool list = false;
 
   void AddTo(CLI::App& app) {
-    const std::vector<std::string> modes = {"ladder", "pipeline", "articles", "once"};
-    app.add_option(
-           "--mode", mode,
-           "ladder: all variants; pipeline: experiments with streams, host memory and caches; articles: "
-           "the articles' figures; once: each variant launched once, for a profiler; default: ladder")
+    const std::vector<std::string> modes = {"ladder", "articles", "once"};
+    app.add_option("--mode", mode,
+                   "ladder: all variants; articles: the articles' figures; once: each variant launched once, "
+                   "for a profiler; default: ladder")
         ->check(CLI::IsMember(modes));
     const auto add_list = [&app](const char* name, std::vector<std::string>& into, const char* help) {
       app.add_option(name, into, help)->delimiter(',')->allow_extra_args(false);
@@ -67,16 +65,13 @@ struct Flags {
     add_list("--dtypes", dtypes, "of f16,bf16,f32,tf32,f64; default: those of the ladders");
     add_list("--shapes", shapes,
              "as 8192x8192 (transpositions and sums), 1048576 (sums) or 4096x4096x4096 (products: m, n, k)");
-    app.add_option(
-        "--problems", problems,
-        "file of problems, a line each as warplined --tune reads them, in place of the suite's; with "
-        "--suite=breadth the server's own choice of them, else all variants");
+    app.add_option("--problems", problems,
+                   "file of problems, a line each (docs/kernels.md), in place of the suite's; with "
+                   "--suite=breadth the server's own choice of them, else all variants");
     app.add_option("--json", json, "file to write all numbers to");
-    app.add_option("--rounds", rounds, "timings of each row; default: 15, of the pipeline 5")
-        ->check(CLI::Range(0, 1 << 20));
+    app.add_option("--rounds", rounds, "timings of each row; default: 15")->check(CLI::Range(0, 1 << 20));
     app.add_option("--buffers", buffers, "auto: warm if the operands fit well into the L2; default: auto")
         ->check(CLI::IsMember(kBuffers));
-    app.add_option("--tensor", tensor, "f32 tensor of the pipeline experiments; default: 8192x8192");
     app.add_option("--commit", commit, "goes into the JSON; default: that of the build")
         ->envname("WARPLINE_COMMIT");
     app.add_flag(
@@ -114,14 +109,6 @@ void List(const std::vector<std::string>& ops, const std::vector<std::string>& n
     throw Failure(absl::StrCat("--variants: ", absl::StrJoin(missing, ", "), ": no variant of ",
                                ops.empty() ? "any operation" : absl::StrJoin(ops, " or ")));
   }
-}
-
-PipelineOptions MakePipelineOptions(const Flags& flags) {
-  const Shape shape = ParseShape("--tensor", flags.tensor);
-  if (shape.rank != 2) throw Failure("--tensor: expected two sizes");
-  PipelineOptions options{.rows = shape[0], .columns = shape[1]};
-  if (flags.rounds > 0) options.rounds = flags.rounds;
-  return options;
 }
 
 std::string Version(int number) { return absl::StrCat(number / 1000, ".", number % 1000 / 10); }
@@ -180,35 +167,10 @@ class Session {
     }
   }
 
-  void Add(Experiment experiment) {
-    Print(experiment);
-    experiments_.push_back(std::move(experiment));
-  }
-
-  void Pipeline(const PipelineOptions& options) {
-    // An experiment that one GPU cannot do must not cost the other experiments.
-    const auto attempt = [this](const std::function<void()>& measure) {
-      try {
-        measure();
-      } catch (const Failure& failure) {
-        Note(failure.what());
-      }
-    };
-    attempt([&] {
-      for (Experiment& experiment : OverlapExperiments(device_, options)) Add(std::move(experiment));
-    });
-    attempt([&] {
-      for (Experiment& experiment : HostMemoryExperiments(device_, options)) Add(std::move(experiment));
-    });
-    for (const auto measure : {DefaultStreamTrap, Launches, CacheWindow, Carveout, Occupancy}) {
-      attempt([&] { Add(measure(device_, options)); });
-    }
-  }
-
-  void Articles(const PipelineOptions& options) {
+  void Articles() {
     Ladder(ArticleCases());
-    Add(FourStreams(device_, options));
-    Add(ArticleTable(results_, experiments_.back()));
+    tables_.push_back(ArticleTable(results_));
+    Print(tables_.back());
   }
 
   // An error that leaves what was measured worth having.
@@ -231,13 +193,13 @@ class Session {
     const ClockSummary clocks = whole_run_.Take();
     std::printf("\nwhole run: %s\n", clocks.ToString().c_str());
     if (flags_.json.empty()) return;
-    std::vector<nlohmann::ordered_json> cases, experiments;
+    std::vector<nlohmann::ordered_json> cases, tables;
     for (const CaseResult& result : results_) cases.push_back(ToJson(result));
-    for (const Experiment& experiment : experiments_) experiments.push_back(ToJson(experiment));
+    for (const Table& table : tables_) tables.push_back(ToJson(table));
     json["clocks"] = ToJson(clocks);
     json["roofs"] = std::move(roofs_);
     json["cases"] = std::move(cases);
-    json["experiments"] = std::move(experiments);
+    json["tables"] = std::move(tables);
     if (!errors_.empty()) json["error"] = absl::StrJoin(errors_, "; ");
     WriteFile(json, flags_.json);
   }
@@ -253,16 +215,14 @@ class Session {
   const Flags& flags_;
   ClockSampler clocks_, whole_run_;
   std::vector<CaseResult> results_;
-  std::vector<Experiment> experiments_;
+  std::vector<Table> tables_;
   std::vector<std::string> errors_;
   nlohmann::ordered_json roofs_ = nlohmann::ordered_json::object();
 };
 
 void Run(const Flags& flags, const std::vector<Case>& cases, Session& session) {
-  if (flags.mode == "pipeline") {
-    session.Pipeline(MakePipelineOptions(flags));
-  } else if (flags.mode == "articles") {
-    session.Articles(MakePipelineOptions(flags));
+  if (flags.mode == "articles") {
+    session.Articles();
   } else if (flags.mode == "once") {
     session.Once(cases);
   } else {
@@ -272,12 +232,10 @@ void Run(const Flags& flags, const std::vector<Case>& cases, Session& session) {
 
 // Throws Failure for anything wrong with the flags, before a GPU is looked for.
 std::vector<Case> CasesOf(const Flags& flags) {
-  MakePipelineOptions(flags);
   const bool filters =
       !flags.ops.empty() || !flags.dtypes.empty() || !flags.shapes.empty() || !flags.variants.empty();
-  if (filters && (flags.mode == "pipeline" || flags.mode == "articles")) {
-    throw Failure(
-        absl::StrCat("--mode=", flags.mode, " takes none of --ops, --dtypes, --shapes, --variants"));
+  if (filters && flags.mode == "articles") {
+    throw Failure("--mode=articles takes none of --ops, --dtypes, --shapes, --variants");
   }
   if (!flags.problems.empty()) {
     if ((flags.mode != "ladder" && flags.mode != "once") || filters) {

@@ -12,7 +12,6 @@
 #include <sstream>
 #include <string>
 
-#include "kernels/bench/experiments/pipeline.h"
 #include "kernels/bench/harness/baselines.h"
 #include "kernels/bench/harness/check.h"
 #include "kernels/bench/harness/device.h"
@@ -157,15 +156,13 @@ TEST(KernelBenchArticlesTest, EveryFigureHasAPromise) {
     result.rows.push_back({.name = "shared", .timing = {.median = 3e-6}});
     result.rows.push_back({.name = "padded", .timing = {.median = 2e-6}});
   }
-  Experiment streams{.columns = {"work", "way", "ms"}, .rows = {{"transpose", "sequential", 9.5}}};
-  const Experiment table = ArticleTable(results, streams);
-  EXPECT_EQ(table.rows.size(), results.size() + 2);  // bank conflicts; the pipeline
+  const Table table = ArticleTable(results);
+  EXPECT_EQ(table.rows.size(), results.size() + 1);  // bank conflicts
   for (const auto& row : table.rows) {
-    for (const Experiment::Cell& cell : row) EXPECT_FALSE(std::get<std::string>(cell).empty());
+    for (const Table::Cell& cell : row) EXPECT_FALSE(std::get<std::string>(cell).empty());
   }
   EXPECT_THAT(std::get<std::string>(table.rows[2][2]),
               HasSubstr("padded 2.0 us, 1.500 times as fast as shared"));
-  EXPECT_EQ(std::get<std::string>(table.rows.back()[2]), "way sequential, ms 9.5");
 }
 
 class KernelBenchGpuTest : public ::testing::Test {
@@ -265,17 +262,6 @@ TEST_F(KernelBenchGpuTest, OneWrongElementIsFound) {
     ASSERT_EQ(gpu::Poison(last, element, stream), cudaSuccess);
     EXPECT_THAT(expected.FindError(slots.At(0).out, stream), HasSubstr("1 differences")) << Label(problem);
   }
-}
-
-TEST_F(KernelBenchGpuTest, PipelinesOfASmallTensorAreRight) {
-  const PipelineOptions options{.rows = 1024, .columns = 512, .rounds = 1};
-  for (const Experiment& experiment : OverlapExperiments(*device_, options)) {
-    EXPECT_GE(experiment.rows.size(), 9u) << experiment.name;  // 2 MiB: chunks of 1 MiB only
-  }
-  for (const Experiment& experiment : HostMemoryExperiments(*device_, options)) {
-    EXPECT_GE(experiment.rows.size(), 5u) << experiment.name;
-  }
-  EXPECT_EQ(DefaultStreamTrap(*device_, options).rows.size(), 4u);
 }
 
 }  // namespace

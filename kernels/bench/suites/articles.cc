@@ -27,9 +27,6 @@ constexpr char kGemm[] =
 constexpr char kReduce[] =
     "One launch instead of two saves 2-3 us. H200: CUB 10.6 us and torch 17.1 us as stream calls; 7.1 us for "
     "CUB's own benchmark";
-constexpr char kStreams[] =
-    "Copies both ways and the kernel overlap: at best the longest of the three instead of their sum. H200, "
-    "8192x8192: 9.85 ms one after the other, 7.1-7.5 ms in chunks, 5.28 ms is the limit of the bus both ways";
 
 constexpr const char* kGemmSteps[] = {"naive",          "shared",          "unrolled", "vectorized",
                                       "register_tiled", "double_buffered", "cublas"};
@@ -66,11 +63,6 @@ std::string ConflictsOf(const CaseResult& result) {
   return text;
 }
 
-std::string CellText(const Experiment::Cell& cell) {
-  const auto* text = std::get_if<std::string>(&cell);
-  return text != nullptr ? *text : absl::StrFormat("%.4g", std::get<double>(cell));
-}
-
 }  // namespace
 
 std::vector<Case> ArticleCases() {
@@ -82,10 +74,10 @@ std::vector<Case> ArticleCases() {
           {MakeSum(DType::kF32, {std::int64_t{1} << 20}, 1), {}}};
 }
 
-Experiment ArticleTable(std::span<const CaseResult> results, const Experiment& four_streams) {
-  Experiment table{.name = "the articles' figures",
-                   .note = "Times are medians of this run; ratios to torch are added by torch_column.py.",
-                   .columns = {"case", "promise", "measured"}};
+Table ArticleTable(std::span<const CaseResult> results) {
+  Table table{.name = "the articles' figures",
+              .note = "Times are medians of this run; ratios to torch are added by torch_column.py.",
+              .columns = {"case", "promise", "measured"}};
   for (const CaseResult& result : results) {
     const bool transpose = OpName(result.problem) == "transpose";
     const bool resident = Is(result, "transpose", "2048x2048");
@@ -98,13 +90,6 @@ Experiment ArticleTable(std::span<const CaseResult> results, const Experiment& f
     if (Is(result, "transpose", "8192x8192")) {
       table.rows.push_back({absl::StrCat(name, ": bank conflicts"), kConflicts, ConflictsOf(result)});
     }
-  }
-  for (const auto& row : four_streams.rows) {
-    std::string measured;
-    for (std::size_t i = 1; i < row.size(); ++i) {
-      absl::StrAppend(&measured, i == 1 ? "" : ", ", four_streams.columns[i], " ", CellText(row[i]));
-    }
-    table.rows.push_back({absl::StrCat("pipeline, ", CellText(row[0])), kStreams, measured});
   }
   return table;
 }

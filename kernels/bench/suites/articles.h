@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/bench/experiments/experiment.h"
 #include "kernels/bench/report/result.h"
+#include "kernels/bench/report/table.h"
 #include "kernels/bench/suites/cases.h"
 
 namespace warpline::bench {
@@ -14,9 +14,9 @@ namespace warpline::bench {
 // Returns the cases that the articles measured. Rows that the tables do not have are left out.
 std::vector<Case> ArticleCases();
 
-// One line a figure: case, what the technique promises, what was measured. `four_streams` is the table of
-// FourStreams. Ratios to torch come later, from torch_column.py.
-Experiment ArticleTable(std::span<const CaseResult> results, const Experiment& four_streams);
+// One line a figure: case, what the technique promises, what was measured. Ratios to torch come later, from
+// torch_column.py.
+Table ArticleTable(std::span<const CaseResult> results);
 
 }  // namespace warpline::bench
 

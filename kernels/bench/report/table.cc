@@ -1,4 +1,4 @@
-#include "kernels/bench/experiments/experiment.h"
+#include "kernels/bench/report/table.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,17 +9,17 @@
 
 namespace warpline::bench {
 
-void Print(const Experiment& experiment) {
-  std::printf("\n%s\n%s\n", experiment.name.c_str(), experiment.note.c_str());
-  std::vector<std::vector<std::string>> lines = {experiment.columns};
-  for (const auto& row : experiment.rows) {
+void Print(const Table& table) {
+  std::printf("\n%s\n%s\n", table.name.c_str(), table.note.c_str());
+  std::vector<std::vector<std::string>> lines = {table.columns};
+  for (const auto& row : table.rows) {
     std::vector<std::string>& line = lines.emplace_back();
-    for (const Experiment::Cell& cell : row) {
+    for (const Table::Cell& cell : row) {
       const auto* text = std::get_if<std::string>(&cell);
       line.push_back(text != nullptr ? *text : absl::StrFormat("%.4g", std::get<double>(cell)));
     }
   }
-  std::vector<std::size_t> widths(experiment.columns.size());
+  std::vector<std::size_t> widths(table.columns.size());
   for (const auto& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
@@ -31,15 +31,15 @@ void Print(const Experiment& experiment) {
   std::fflush(stdout);
 }
 
-nlohmann::ordered_json ToJson(const Experiment& experiment) {
+nlohmann::ordered_json ToJson(const Table& table) {
   nlohmann::ordered_json json;
-  json["name"] = experiment.name;
-  json["note"] = experiment.note;
+  json["name"] = table.name;
+  json["note"] = table.note;
   std::vector<nlohmann::ordered_json> rows;
-  for (const auto& row : experiment.rows) {
+  for (const auto& row : table.rows) {
     nlohmann::ordered_json& at = rows.emplace_back();
     for (std::size_t i = 0; i < row.size(); ++i) {
-      std::visit([&](const auto& value) { at[experiment.columns[i]] = value; }, row[i]);
+      std::visit([&](const auto& value) { at[table.columns[i]] = value; }, row[i]);
     }
   }
   json["rows"] = std::move(rows);

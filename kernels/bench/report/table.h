@@ -1,6 +1,6 @@
-// A small table that an experiment of the pipeline fills in.
-#ifndef WARPLINE_KERNELS_BENCH_EXPERIMENTS_EXPERIMENT_H_
-#define WARPLINE_KERNELS_BENCH_EXPERIMENTS_EXPERIMENT_H_
+// A small table of text and numbers.
+#ifndef WARPLINE_KERNELS_BENCH_REPORT_TABLE_H_
+#define WARPLINE_KERNELS_BENCH_REPORT_TABLE_H_
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace warpline::bench {
 
-struct Experiment {
+struct Table {
   using Cell = std::variant<std::string, double>;
 
   std::string name;
@@ -18,10 +18,10 @@ struct Experiment {
   std::vector<std::vector<Cell>> rows;
 };
 
-void Print(const Experiment& experiment);
+void Print(const Table& table);
 // The rows are objects whose keys are the columns.
-nlohmann::ordered_json ToJson(const Experiment& experiment);
+nlohmann::ordered_json ToJson(const Table& table);
 
 }  // namespace warpline::bench
 
-#endif  // WARPLINE_KERNELS_BENCH_EXPERIMENTS_EXPERIMENT_H_
+#endif  // WARPLINE_KERNELS_BENCH_REPORT_TABLE_H_
