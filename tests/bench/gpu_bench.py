@@ -34,23 +34,6 @@ def median_of(rounds, measure):
     return statistics.median(measure() for _ in range(rounds))
 
 
-def program(name):
-    done = subprocess.run([os.path.join(BIN, name)], capture_output=True, text=True, timeout=200)
-    if done.returncode != 0:
-        raise RuntimeError(f"{name}: exit code {done.returncode}: {done.stderr}")
-    say("```\n" + done.stdout.strip() + "\n```")
-
-
-def overlap():
-    say("## Overlap without gRPC: 64 jobs of 64 MiB f32 transpose")
-    program("overlap_bench")
-
-
-def slots():
-    say("## Small programs without gRPC: copies around the kernel, or the kernel on the slots")
-    program("slots_bench")
-
-
 def server_models():
     say("## Server model: raw echo of 4 KiB, 64 in flight over 4 channels; and alone")
     say("| model | requests/s | p50 alone, us |\n|---|---|---|")
@@ -147,7 +130,6 @@ def metrics_cost():
                 rates[sample].append(pair[sample])
         ratios.append(100 * (1 - pair[128] / pair[0]))
     mean, error = statistics.mean(ratios), statistics.stdev(ratios) / len(ratios) ** 0.5
-    program("timing_bench")
     say(f"- over gRPC: off {statistics.median(rates[0]):.0f}/s, one job in 128 {statistics.median(rates[128]):.0f}/s: "
         f"{mean:.2f} % slower, standard error {error:.2f} (8 pairs; must be < 1)")
 
@@ -191,7 +173,7 @@ def main():
         f"commit {os.environ.get('WARPLINE_COMMIT', 'unknown')}")
     say("Command: tests/gpu/run BUILD_DIR")
     failed = False
-    parts = {part.__name__: part for part in (overlap, slots, server_models, rpc_threads, lanes, stages, small, large, metrics_cost,
+    parts = {part.__name__: part for part in (server_models, rpc_threads, lanes, stages, small, large, metrics_cost,
                                               chain, rivals)}
     for part in [parts[name] for name in os.environ.get("WARPLINE_BENCH", ",".join(parts)).split(",")]:
         say()
