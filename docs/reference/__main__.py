@@ -1,17 +1,15 @@
-"""Writes docs/api.md, docs/python.md and docs/array-api.md, or with --check compares them and ends with 1 if they are out of date.
+"""Writes docs/python.md and docs/array-api.md, or with --check compares them and ends with 1 if they are out of date.
 
     /usr/bin/python3 -B docs/reference [--check]
 
-Debian 12 has no program that makes Markdown of a .proto file (protoc-gen-doc is no package of it) or of docstrings
-(Sphinx, pydoctor and Doxygen make HTML), and GitHub shows Markdown: so this one is our own. It needs protoc and
-python3-protobuf. The Python package need not be installed, as its sources are read and not run.
+Debian 12 has no program that makes Markdown of docstrings (Sphinx, pydoctor and Doxygen make HTML), and GitHub shows
+Markdown: so this one is our own. The Python package need not be installed, as its sources are read and not run.
 """
 
 import pathlib
 import sys
 
 import array_page
-import proto_page
 import python_page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -19,8 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def pages():
     """What each page is to contain."""
-    return {ROOT / "docs/api.md": proto_page.page(ROOT / "proto"),
-            ROOT / "docs/python.md": python_page.page(ROOT / "client/python/src"),
+    return {ROOT / "docs/python.md": python_page.page(ROOT / "client/python/src"),
             ROOT / "docs/array-api.md": array_page.page(ROOT)}
 
 

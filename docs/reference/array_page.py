@@ -78,7 +78,7 @@ This page is generated: `/usr/bin/python3 -B docs/reference`. Its sources are `{
 
 ## Elementwise operations
 
-A map step has these as its nodes ([MapOp](api.md#mapop)). In Python they are operators, functions of NumPy and
+A map step has these as its nodes (`MapOp` in [warpline.proto](../proto/warpline/v1/warpline.proto)). In Python they are operators, functions of NumPy and
 `Program.elementwise`. The error is that of f32 and f64 results. "exact" means that a result is rounded once. Results of
 f16 and bf16 are computed in f32 and rounded. Complex results have no such bound. The ulp of `logaddexp` is that of the larger
 of its operands, as the result may be near 0.

@@ -1,9 +1,7 @@
-"""What the two pages have in common: comments as Markdown, tables, anchors."""
+"""What the pages have in common: comments as Markdown, tables, anchors."""
 
 import re
 
-# "  NOT_FOUND   There is no such tensor", in comments of services: a table of status codes.
-_CODE = re.compile(r" +([A-Z][A-Z_]{3,}) {2,}(.*)")
 # "  * text" and "  1. text".
 _ITEM = re.compile(r" *(\*|\d+\.) +(.*)")
 
@@ -19,7 +17,7 @@ def _marked(text):
 
 
 def prose(text):
-    """A comment as Markdown: each paragraph is a line, lists stay lists, and status codes become a table."""
+    """A comment as Markdown: each paragraph is a line, and lists stay lists."""
     return "\n\n".join(_block(lines) for lines in _paragraphs(text))
 
 
@@ -79,20 +77,17 @@ def _paragraphs(text):
 
 
 def _block(lines):
-    code, item = _CODE.fullmatch(lines[0]), _ITEM.fullmatch(lines[0])
-    if code:
-        return table(["code", "meaning"], [[f"`{name}`", _marked(meaning)] for name, meaning in _entries(lines, _CODE)])
-    if item:
-        entries = _entries(lines, _ITEM)
+    if _ITEM.fullmatch(lines[0]):
+        entries = _entries(lines)
         return "\n".join(f"{'-' if mark == '*' else mark} {_marked(meaning)}" for mark, meaning in entries)
     return sentence(" ".join(lines))
 
 
-def _entries(lines, pattern):
-    """What begins with a line of the pattern, and goes on in those after it."""
+def _entries(lines):
+    """Items, each of which goes on in the lines after its first."""
     entries = []
     for line in lines:
-        begun = pattern.fullmatch(line)
+        begun = _ITEM.fullmatch(line)
         if begun:
             entries.append([begun[1], begun[2]])
         else:

@@ -52,7 +52,7 @@ class Page:
             "# Python package",
             "<!-- Made by docs/reference from the sources in client/python. Do not edit it. -->",
             "All that `import warpline` gives. How to install the package and how its parts go together is in its "
-            "[README](../client/python/README.md); the [gRPC API](api.md) that it calls has a page of its own.",
+            "[README](../client/python/README.md); the [gRPC API](../proto/warpline/v1/warpline.proto) that it calls is described by its file.",
             table(["part", ""], [
                 *[[link(title), ", ".join(_name_link(name, text) for name in names)]
                   for (title, text), (_, names) in zip(parts, PARTS)],
