@@ -7,9 +7,8 @@ if(NOT WARPLINE_CLIENT_ONLY)
   get_filename_component(core_directory ${core_location} DIRECTORY)
   file(GLOB core_versions ${core_directory}/libprometheus-cpp-core.so.*)
   install(FILES ${core_versions} TYPE LIB)
-  # The daemon looks for its tuning files here, beside the folder that it is in.
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/deploy/systemd ${PROJECT_SOURCE_DIR}/deploy/haproxy
-                    ${PROJECT_SOURCE_DIR}/deploy/tuning DESTINATION share/warpline)
+          DESTINATION share/warpline)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md TYPE DOC)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto/ DESTINATION share/warpline/proto FILES_MATCHING PATTERN "*.proto")

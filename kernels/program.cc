@@ -138,7 +138,6 @@ std::string Signature(const Program& program, const OwnMemory& own) {
   for (int tensor : own.resident) Append(key, tensor);
   if (!own.shared.empty()) Append(key, -1);  // no tensor: between the two lists
   for (int tensor : own.shared) Append(key, tensor);
-  if (program.untuned) key += 'u';
   return key;
 }
 

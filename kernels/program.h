@@ -47,8 +47,6 @@ struct Program {
   std::vector<Step> steps;
   int num_parts = 1;  // steps of the request: see Step::part_of
   std::vector<int> outputs;
-  // Variants that are left open are chosen by rules alone, not by what has been measured on the device.
-  bool untuned = false;
 };
 
 // The inputs and outputs of a program that have memory of their own, by tensor index.
@@ -58,7 +56,7 @@ struct OwnMemory {
 };
 
 // Equal for two programs exactly when one captured graph can serve both: same steps, dtypes, shapes,
-// strides, variants, memory of their own, and both tuned or not. Values of scalars do not count.
+// strides, variants and memory of their own. Values of scalars do not count.
 std::string Signature(const Program& program, const OwnMemory& own = {});
 
 // The place of each tensor. Inputs are packed into one area, so that one copy brings all of them to the

@@ -18,7 +18,6 @@
 #include "server/daemon/new_token.h"
 #include "server/daemon/services.h"
 #include "server/daemon/stop.h"
-#include "server/daemon/tune.h"
 #include "server/observe/crash_report.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -106,8 +105,6 @@ int Main(int argc, char** argv) {
       return 0;
     case CommandLine::Action::kCheckConfig:
       return CheckConfig(*line);
-    case CommandLine::Action::kTune:
-      return Tune(line->options, line->tune);
     case CommandLine::Action::kServe:
       LogSettings(line->settings);
       return Serve(line->options);

@@ -136,8 +136,7 @@ void CommonFlags::AddVariant(CLI::App& command) {
 }
 
 void CommonFlags::AddReproducible(CLI::App& command) {
-  command.add_flag("--reproducible", reproducible,
-                   "use only variants that give the same bits every time, and ignore tuning");
+  command.add_flag("--reproducible", reproducible, "use only variants that give the same bits every time");
 }
 
 void CommonFlags::AddDType(CLI::App& command) {

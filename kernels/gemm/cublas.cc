@@ -2,8 +2,7 @@
 // ranked behind. The query happens at launch, that is, once when a graph is captured.
 //
 // Limit: the tensor cores (f32: the FMA units), and power. What it does not do as promised, see
-// GemmCublasFuses, is left to our own rungs. The last rung; the server chooses among its configurations by
-// measuring them (server/tuning).
+// GemmCublasFuses, is left to our own rungs. The last rung.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -5,6 +5,12 @@
 #include "server/observe/log.h"
 
 namespace warpline {
+namespace {
+
+// Later owners share the label "other": each owner has some ten series.
+constexpr int kOwnersWithSeries = 50;
+
+}  // namespace
 
 absl::StatusOr<Access> Access::Open(const ServerOptions& options, Metrics& metrics) {
   Access access;
@@ -24,7 +30,7 @@ absl::StatusOr<Access> Access::Open(const ServerOptions& options, Metrics& metri
     Identities* const identities = access.identities.get();
     access.limits_of = [identities](OwnerId owner) { return identities->LimitsOf(owner); };
     access.name_of = [identities](OwnerId owner) { return identities->NameOf(owner); };
-    access.owner_metrics = std::make_unique<OwnerMetrics>(options.owner_label_limit, access.name_of, metrics);
+    access.owner_metrics = std::make_unique<OwnerMetrics>(kOwnersWithSeries, access.name_of, metrics);
   }
   if (!options.access_log.empty()) {
     ASSIGN_OR_RETURN(access.log, AccessLog::Open(options.access_log, metrics));

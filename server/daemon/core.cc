@@ -33,17 +33,17 @@ void ShowDevices(const Backend& backend, Metrics& metrics) {
 }
 
 absl::Status OpenDevices(const ServerOptions& options, DeviceFailure& failure, Metrics& metrics, Core& core) {
-  ASSIGN_OR_RETURN(core.backend,
-                   MakeBackend(options, metrics, core.attempts, [&failure](const absl::Status& status) {
+  ASSIGN_OR_RETURN(core.backend, MakeBackend(options, metrics, [&failure](const absl::Status& status) {
                      failure.Report("GPU context lost", std::string(status.message()));
                    }));
   // The cpu backend measures its rates at the first question: now, while nothing else runs.
   static_cast<void>(core.backend->EstimateSeconds(Program()));
   ShowDevices(*core.backend, metrics);
   if (!core.is_cuda()) return absl::OkStatus();
-  core.watchdog =
-      WatchDevices(static_cast<int>(core.backend->devices().size()), options.device_timeout, *core.attempts,
-                   [&failure](const std::string& stall) { failure.Report("device hangs", stall); });
+  core.watchdog = std::make_unique<DeviceWatchdog>(
+      static_cast<int>(core.backend->devices().size()),
+      DeviceWatchdog::Options{.base = options.device_timeout},
+      [&failure](const DeviceWatchdog::Stall& stall) { failure.Report("device hangs", ToString(stall)); });
   return absl::OkStatus();
 }
 

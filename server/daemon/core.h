@@ -10,7 +10,6 @@
 #include "server/base/worker_pool.h"
 #include "server/daemon/access.h"
 #include "server/daemon/device_failure.h"
-#include "server/device/attempts.h"
 #include "server/device/backend.h"
 #include "server/device/watchdog.h"
 #include "server/memory/buffer.h"
@@ -44,9 +43,7 @@ struct Core {
                                                       Metrics& metrics);
   bool is_cuda() const { return backend->name() == "cuda"; }
 
-  const std::shared_ptr<Attempts> attempts = std::make_shared<Attempts>();
-  // Goes after the last attempt of the backend. Null on the CPU, where a job takes as long as others leave it
-  // no core, but always ends.
+  // Null on the CPU, where a job takes as long as others leave it no core, but always ends.
   std::unique_ptr<DeviceWatchdog> watchdog;
   std::unique_ptr<Backend> backend;
   Buffer staging_memory;

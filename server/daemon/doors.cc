@@ -27,7 +27,6 @@ RpcServer::Options RpcOptions(const ServerOptions& options, const Machine& machi
           .max_connections = options.MaxConnections(machine.descriptors),
           .max_message_bytes = options.max_inline_bytes + static_cast<std::int64_t>(kMaxHeaderBytes),
           .memory_quota_bytes = options.GrpcMemoryBytes(),
-          .max_streams_per_connection = options.max_streams,
           .send_timeout = options.send_timeout,
           .max_connection_age = options.max_connection_age,
           .echo = options.echo};

@@ -16,29 +16,20 @@
 
 namespace warpline {
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& options, Metrics& metrics,
-                                                     std::shared_ptr<Attempts> attempts,
                                                      std::function<void(const absl::Status&)> context_lost) {
 #ifdef WARPLINE_HAVE_CUDA
   if (options.backend != "cpu") {
-    std::shared_ptr<TuningStore> tuning;
-    if (const auto wanted = options.TuningOf()) {
-      ASSIGN_OR_RETURN(tuning, TuningStore::Open(wanted->file, wanted->mode));
-    }
-    auto cuda =
-        CreateCudaBackend({.devices = options.devices,
-                           .lanes = options.Lanes(true),
-                           .device_bytes = static_cast<std::size_t>(options.DeviceBytes(true)),
-                           .exact_device_bytes = options.device_bytes.has_value(),
-                           .resident_bytes = options.resident_bytes,
-                           .upload_bytes = options.upload_bytes,
-                           .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
-                           .timing_sample = options.timing_sample,
-                           .kept_multiprocessors = options.kept_multiprocessors,
-                           .measure_roofline = options.timing_sample > 0,
-                           .context_lost = std::move(context_lost),
-                           .tuning = std::move(tuning),
-                           .attempts = std::move(attempts),
-                           .metrics = &metrics});
+    auto cuda = CreateCudaBackend({.devices = options.devices,
+                                   .lanes = options.Lanes(true),
+                                   .device_bytes = static_cast<std::size_t>(options.DeviceBytes(true)),
+                                   .exact_device_bytes = options.device_bytes.has_value(),
+                                   .resident_bytes = options.resident_bytes,
+                                   .upload_bytes = options.upload_bytes,
+                                   .timing_sample = options.timing_sample,
+                                   .kept_multiprocessors = options.kept_multiprocessors,
+                                   .measure_roofline = options.timing_sample > 0,
+                                   .context_lost = std::move(context_lost),
+                                   .metrics = &metrics});
     // A GPU without memory left is no GPU, unless the operator has said how much to take of it.
     const bool usable = !absl::IsUnavailable(cuda.status()) &&
                         (!absl::IsResourceExhausted(cuda.status()) || options.device_bytes.has_value());
@@ -50,7 +41,6 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   }
 #else
   static_cast<void>(context_lost);
-  static_cast<void>(attempts);
   if (options.backend == "cuda") {
     return absl::UnavailableError("--backend=cuda: this warplined was built without CUDA");
   }

@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/device/attempts.h"
 #include "server/device/backend.h"
 #include "server/observe/metrics.h"
 #include "server/settings/options.h"
@@ -15,10 +14,9 @@
 namespace warpline {
 
 // Errors are those of the backend that --backend names; "auto" takes the cpu's where no GPU can be used, and
-// the log tells why. `context_lost` is called, on any thread, when the GPU is lost for this process; then
-// `attempts` know already. The metrics outlive the backend.
+// the log tells why. `context_lost` is called, on any thread, when the GPU is lost for this process. The
+// metrics outlive the backend.
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& options, Metrics& metrics,
-                                                     std::shared_ptr<Attempts> attempts,
                                                      std::function<void(const absl::Status&)> context_lost);
 
 }  // namespace warpline

@@ -24,8 +24,6 @@
 
 namespace warpline {
 
-class Tuner;  // server/tuning/tuner.h
-
 struct DeviceInfo {
   int ordinal = 0;
   std::string name;
@@ -156,8 +154,6 @@ class Backend {
   // Returns whether AllocateResident will take only microseconds for this many bytes, as far as can be told.
   // Getting memory from a device takes milliseconds. Thread-safe.
   virtual bool HasResidentAtHand(int, std::size_t) const { return true; }
-  // Returns the tuners of all devices that are tuned: one for each kind of device.
-  virtual std::vector<Tuner*> tuners() const { return {}; }
   // Starts the copy and calls `done` exactly once, from the backend's completion thread, or before it returns
   // if the copy cannot be started. Thread-safe. Only for backends whose resident tensors do not lie on the
   // host.

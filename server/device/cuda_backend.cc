@@ -17,7 +17,6 @@
 #include "server/device/cuda_lane.h"
 #include "server/device/cuda_program.h"
 #include "server/device/cuda_rates.h"
-#include "server/device/cuda_tuning.h"
 #include "server/device/device_budget.h"
 #include "server/device/open_devices.h"
 #include "server/device/select_variant.h"
@@ -169,13 +168,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   ASSIGN_OR_RETURN(device->pool, OpenPool(ordinal, options, metrics));
   device->info.pool_bytes = device->pool->bytes();
   ASSIGN_OR_RETURN(device->resident, OpenResident(options, device->info, metrics));
-  device->choices = std::make_shared<TunedChoices>();
   ASSIGN_OR_RETURN(Transfers transfers, Transfers::Create());
   device->transfers.emplace(std::move(transfers));
-  device->completion = std::make_unique<Completion>(
-      cuda_ordinal,
-      [ordinal, attempts = options.attempts, tell = options.context_lost](const absl::Status& status) {
-        attempts->Blame(ordinal, std::string(status.message()));
+  device->completion =
+      std::make_unique<Completion>(cuda_ordinal, [tell = options.context_lost](const absl::Status& status) {
         if (tell) tell(status);
       });
   return device;
@@ -277,14 +273,6 @@ class CudaBackend : public Backend {
     return seconds;
   }
 
-  std::vector<Tuner*> tuners() const override {
-    std::vector<Tuner*> tuners;
-    for (const auto& device : devices_) {
-      if (device->tuner != nullptr) tuners.push_back(device->tuner.get());
-    }
-    return tuners;
-  }
-
   bool launches_asynchronously() const override { return true; }
 
   bool RunsWithoutState(const Program& program, const MemoryPlan& plan) const override {
@@ -371,9 +359,6 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOpti
   ASSIGN_OR_RETURN(auto devices,
                    OpenDevices<std::unique_ptr<CudaDevice>>(std::move(ordinals), on_unusable, open));
   RETURN_IF_ERROR(JoinDevices(devices));
-  if (options.tuning != nullptr) {
-    RETURN_IF_ERROR(SetUpTuning(devices, *options.tuning, *options.attempts, metrics));
-  }
   // The device that was tried last may have been skipped for want of memory, and host memory is registered in
   // the context of the device that is current.
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(devices.front()->cuda_ordinal), "choosing a device"));

@@ -10,13 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/device/attempts.h"
 #include "server/device/backend.h"
 #include "server/device/choose_path.h"
 #include "server/device/cut_program.h"
 #include "server/device/lane_memory.h"
 #include "server/observe/metrics.h"
-#include "server/tuning/tuning_store.h"
 
 namespace warpline {
 
@@ -60,10 +58,6 @@ struct CudaBackendOptions {
   std::function<void(const absl::Status&)> context_lost;
   // Called for each sampled job that was copied whole, as a graph or not, if set; from several threads.
   std::function<void(const JobTimeline&)> on_timeline;
-  // The store of what tuning has found and finds; null: tuning has found nothing and finds nothing.
-  std::shared_ptr<TuningStore> tuning;
-  // The variants that tuning tries at the moment. They are blamed before `context_lost` is called.
-  std::shared_ptr<Attempts> attempts = std::make_shared<Attempts>();
   // May be null. Outlives the backend.
   Metrics* metrics = nullptr;
 };

@@ -21,8 +21,6 @@
 #include "server/device/roofline.h"
 #include "server/device/transfers.h"
 #include "server/observe/metrics.h"
-#include "server/tuning/choices.h"
-#include "server/tuning/tuner.h"
 
 namespace warpline {
 
@@ -50,9 +48,6 @@ struct CudaDevice {
   std::unique_ptr<DevicePool> resident;    // for resident tensors; null if there is no memory for any
   std::optional<Transfers> transfers;      // always there
   std::unique_ptr<Completion> completion;  // behind the rest, which its callbacks use
-  std::shared_ptr<TunedChoices> choices;   // always there; of all devices of its kind
-  Tuner* asks = nullptr;                   // of this device or of another of its kind; null: nobody tunes
-  std::unique_ptr<Tuner> tuner;  // the last to come, as its thread uses the rest; null: there is none
 };
 
 }  // namespace warpline

@@ -11,7 +11,6 @@
 #include "server/base/errors.h"
 #include "server/observe/log.h"
 #include "server/observe/nvtx.h"
-#include "server/tuning/candidates.h"
 
 namespace warpline {
 
@@ -63,7 +62,7 @@ CudaLane::~CudaLane() {
 bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
                               std::size_t device_bytes) const {
   if (const Entry* known = cache_.Peek(signature)) {
-    return known->tuning == device_.choices->version() && known->calls + 1 != kCallsBeforeGraph;
+    return known->calls + 1 != kCallsBeforeGraph;
   }
   // A library may have a module to load first.
   if (plan.Has(Area::kResident)) return false;
@@ -100,7 +99,6 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   question.alone = true;
   entry.alone = ChoosePath(program, *staged.plan, question, options_.paths);
   if (entry.alone != Path::kBlocks && entry.among_others != Path::kBlocks) entry.cutting.reset();
-  LookUpTuning(staged, entry);
   if (entry.alone == Path::kGraph || entry.among_others == Path::kGraph) {
     RETURN_IF_ERROR(CaptureGraphs(staged, entry));
   }
@@ -119,30 +117,12 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   return entry;
 }
 
-void CudaLane::LookUpTuning(const StagedProgram& staged, Entry& entry) {
-  const Program& program = *staged.program;
-  // Before the choices: one that is made meanwhile is looked up again at the next launch.
-  entry.tuning = device_.choices->version();
-  // Tuning times operands in device memory, which says nothing of those on slots, or in pieces. Where some of
-  // a program's launches run so, none is tuned: the bits of a result must not depend on who else is there.
-  const auto on_device = [&](Path path) {
-    return path == Path::kGraph || path == Path::kCalls || (path == Path::kMapped && !staged.plan->Travels());
-  };
-  if (program.untuned || !on_device(entry.alone) || !on_device(entry.among_others)) return;
-  entry.tuned = TunedVariants(program, device_.context.traits, *device_.choices);
-  if (device_.asks == nullptr) return;
-  for (const Step& step : program.steps) {
-    if (step.variant.empty()) device_.asks->Offer(step.problem);
-  }
-}
-
 absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
   const nvtx::Range range(nvtx::Name::kBuildGraph);
   const DeviceImage image(staged, arena());
   StepLaunch launch = {.context = device_.context,
                        .choices = device_.kernel_choices,
                        .stream = stream_.get(),
-                       .tuned = entry.tuned,
                        .bad_index = bad_index_->report()};
   ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, launch, entry.variants));
   metrics_.graph_cache.instantiations.Add();
@@ -198,9 +178,7 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, const StepScalars
                        .choices = device_.kernel_choices,
                        .stream = StreamFor(staged, Path::kMapped),
                        .timing = timed ? &timing_ : nullptr,
-                       .tuned = {},
                        .bad_index = bad_index_->report()};
-  if (!staged.plan->Travels()) launch.tuned = entry.tuned;
   return EnqueueSteps(*staged.program, addresses, launch, entry.variants);
 }
 
@@ -216,7 +194,6 @@ absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const
                                 .choices = device_.kernel_choices,
                                 .stream = stream,
                                 .timing = timing,
-                                .tuned = entry.tuned,
                                 .bad_index = bad_index_->report()},
                                entry.variants));
   RETURN_IF_ERROR(CopyOut(staged, image, stream));
@@ -287,26 +264,7 @@ absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
   StagedProgram staged = given;
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), "choosing a device"));
   Entry* entry = cache_.Find(staged.signature);
-  bool known = entry != nullptr;
-  if (known && entry->tuning != device_.choices->version()) {
-    // A device is tuned in idle times, and each problem once: this is rare.
-    Entry next;
-    next.alone = entry->alone;
-    next.among_others = entry->among_others;
-    LookUpTuning(staged, next);
-    if (next.tuned != entry->tuned) {
-      absl::StatusOr<Entry> built = Build(staged);
-      // If the build fails, the entry that has run until now goes on running.
-      if (!built.ok())
-        Log("warning", "a tuned choice is not used", {{"reason", std::string(built.status().message())}});
-      known = !built.ok();
-      if (built.ok()) {
-        const std::size_t bytes = built->GraphBytes();
-        entry = cache_.Replace(staged.signature, *std::move(built), bytes);
-      }
-    }
-    entry->tuning = next.tuning;
-  }
+  const bool known = entry != nullptr;
   if (entry == nullptr) {
     ASSIGN_OR_RETURN(Entry built, Build(staged));
     const std::size_t bytes = built.GraphBytes();

@@ -52,10 +52,6 @@ class CudaLane : public Lane {
     std::optional<CudaGraph> timed;  // likewise, and if jobs are sampled at all
     std::optional<Cutting> cutting;  // if either is kBlocks
     std::size_t pool_bytes = 0;      // that were set aside of the device's pool, to run whole or in pieces
-    // The variants that tuning has found for the steps, as of version `tuning` of the device's choices; see
-    // StepLaunch.
-    std::vector<std::string_view> tuned;
-    std::uint64_t tuning = 0;
     std::vector<std::string_view> variants;
     // One a step, for each memory that its operands have lain in; empty where they have not.
     std::array<std::vector<KernelSeries>, kKernelMemories> series;
@@ -90,8 +86,6 @@ class CudaLane : public Lane {
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
   absl::StatusOr<Entry> Build(const StagedProgram& staged);
-  // Asks for tuning, too, of what is not known.
-  void LookUpTuning(const StagedProgram& staged, Entry& entry);
   absl::Status CaptureGraphs(const StagedProgram& staged, Entry& entry);
   // Looks up the series of the entry's steps.
   void Describe(const Program& program, KernelMemory memory, Entry& entry);

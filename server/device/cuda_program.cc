@@ -39,16 +39,6 @@ absl::StatusOr<std::string_view> LaunchChoice(const ProblemT& problem, std::stri
                                             "all; leave the choice to the server"));
 }
 
-absl::StatusOr<std::string_view> LaunchStep(const Step& step, std::string_view tuned,
-                                            const Operands& operands, const StepLaunch& launch) {
-  if (step.variant.empty() && !tuned.empty()) {
-    auto name = LaunchProblem(step.problem, tuned, operands, launch.context, launch.choices, launch.stream);
-    // A tuned variant is only a proposal: it need not be there in another process than the one that tuned it.
-    if (!absl::IsInvalidArgument(name.status())) return name;
-  }
-  return LaunchProblem(step.problem, step.variant, operands, launch.context, launch.choices, launch.stream);
-}
-
 }  // namespace
 
 absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::string_view variant,
@@ -121,11 +111,12 @@ absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses,
   }
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
-    const std::string_view tuned = launch.tuned.empty() ? std::string_view() : launch.tuned[i];
     Operands operands = addresses.OperandsOf(step, i);
     operands.bad_index = launch.bad_index;
     operands.bad_index.step = static_cast<std::int32_t>(i);
-    ASSIGN_OR_RETURN(const std::string_view name, LaunchStep(step, tuned, operands, launch));
+    ASSIGN_OR_RETURN(
+        const std::string_view name,
+        LaunchProblem(step.problem, step.variant, operands, launch.context, launch.choices, launch.stream));
     variants.push_back(name);
     RETURN_IF_ERROR(RecordTime(launch.timing, TimingEvents::AfterStep(i), launch.stream));
   }

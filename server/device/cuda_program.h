@@ -64,9 +64,6 @@ struct StepLaunch {
   cudaStream_t stream;
   // Records the events after the copy in and around each step; null: none.
   const TimingEvents* timing = nullptr;
-  // The variants that tuning has found for the steps whose variant the program leaves open. Some steps may
-  // have none. An empty span means that no step has one.
-  std::span<const std::string_view> tuned = {};
   BadIndexReport bad_index = {};
 };
 

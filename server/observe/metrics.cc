@@ -102,13 +102,6 @@ struct Metrics::Impl {
       "Achieved share of the roof, min(compute roof of the dtype, intensity x copy roof), both measured at "
       "start; "
       "sampled jobs that had the device to themselves. Above 1 is possible: data may stay in L2.");
-  Family<prometheus::Counter>& tuning_problems =
-      NewCounter("warpline_tuning_problems_total",
-                 "Problems whose candidates were timed, by result: the variant that runs untuned was kept or "
-                 "changed, or "
-                 "they could not be tried (failed). Only with --tuning=write.");
-  Family<prometheus::Gauge>& tuning_waiting =
-      NewGauge("warpline_tuning_waiting", "Problems that wait for the device to be idle, to be tuned.");
   Family<prometheus::Counter>& transfer_bytes =
       NewCounter("warpline_transfer_bytes_total", "Bytes over the bus, of the sampled jobs.");
   Family<prometheus::Counter>& transfer_seconds =
@@ -373,17 +366,6 @@ Histogram Metrics::RoofRatio(Op op, std::string_view variant, DType dtype, int d
 TransferSeries Metrics::Transfer(int device, const std::string& direction) {
   const prometheus::Labels labels = {{"device", std::to_string(device)}, {"direction", direction}};
   return {Counter(&impl_->transfer_bytes.Add(labels)), Counter(&impl_->transfer_seconds.Add(labels))};
-}
-
-TuningSeries Metrics::Tuning(int device) {
-  const std::string ordinal = std::to_string(device);
-  const auto settled = [&](const char* result) {
-    return Counter(&impl_->tuning_problems.Add({{"device", ordinal}, {"result", result}}));
-  };
-  return {.waiting = Gauge(&impl_->tuning_waiting.Add({{"device", ordinal}})),
-          .kept = settled("kept"),
-          .changed = settled("changed"),
-          .failed = settled("failed")};
 }
 
 void Metrics::SetBuildInfo(const std::string& version, const std::string& revision, const std::string& cuda) {

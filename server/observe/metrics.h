@@ -120,13 +120,6 @@ struct PlanCacheSeries {
   Gauge entries;
 };
 
-// The series of one device's tuning: problems that wait for it, and that have been settled, without a change
-// of variant or with one, or could not be tried.
-struct TuningSeries {
-  Gauge waiting;
-  Counter kept, changed, failed;
-};
-
 class Metrics {
  public:
   Metrics();
@@ -187,7 +180,6 @@ class Metrics {
   TransferSeries Transfer(int device, const std::string& direction);
   Counter KernelChoices(int device);
   GraphCacheSeries graph_cache;
-  TuningSeries Tuning(int device);
 
   void SetBuildInfo(const std::string& version, const std::string& revision, const std::string& cuda);
   void SetDeviceInfo(int device, const std::string& name, const std::string& cc);

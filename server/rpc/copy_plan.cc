@@ -64,7 +64,6 @@ absl::StatusOr<Plan> CopyPlan(const Plan& counted, std::span<const TensorSpec> f
       own.resident.push_back(copy);
     }
   }
-  program.untuned = true;
   Plan plan = MakePlan(std::move(program), own);
   for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
     PlannedOutput output = counted.outputs[i];

@@ -56,7 +56,7 @@ class RpcServer {
     std::int64_t max_message_bytes = 0;
     // The limit of all of gRPC's buffers together.
     std::int64_t memory_quota_bytes = 0;
-    int max_streams_per_connection = 0;
+    int max_streams_per_connection = 128;
     absl::Duration send_timeout = absl::Seconds(30);
     // A client is asked by GOAWAY to make its next calls over another connection when this one has become so
     // old, give or take a tenth. Zero: never. Unit: 1 ms.

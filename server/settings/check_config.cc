@@ -11,7 +11,6 @@
 #include "server/identity/identities.h"
 #include "server/observe/log.h"
 #include "server/tls/certificate_store.h"
-#include "server/tuning/tuning_store.h"
 
 namespace warpline {
 namespace {
@@ -40,29 +39,9 @@ std::string SettingsText(const CommandLine& line) {
   return text;
 }
 
-std::string TuningText(const std::string& path, const TuningFile& file) {
-  std::string text;
-  for (const auto& [kind, choices, failed] : file.devices()) {
-    const std::string device =
-        absl::StrCat(kind.name, ", CUDA ", kind.driver / 1000, ".", kind.driver % 1000 / 10);
-    absl::StrAppend(&text, "warplined: ", path, ": ", choices.size(),
-                    choices.size() == 1 ? " choice" : " choices", " for ", device, "\n");
-    for (const auto& [problem, variants] : failed) {
-      absl::StrAppend(&text, "warplined: ", path, ": not tried for \"", problem, "\" on ", device,
-                      ", where the device failed with it: ", absl::StrJoin(variants, ", "), "\n");
-    }
-  }
-  return text;
-}
-
 absl::Status CheckFiles(const ServerOptions& options) {
   if (options.tls.configured()) {
     RETURN_IF_ERROR(CertificateStore::Open(options.tls, [](const Certificates&) {}).status());
-  }
-  if (const auto tuning = options.TuningOf()) {
-    ASSIGN_OR_RETURN(const TuningFile file, ReadTuningFile(tuning->file, tuning->mode));
-    std::fputs(TuningText(tuning->file, file).c_str(), stderr);
-    if (tuning->mode == TuningStore::Mode::kWrite) RETURN_IF_ERROR(CheckTuningFileWritable(tuning->file));
   }
   if (!options.tokens.empty()) RETURN_IF_ERROR(Identities::Open({.file = options.tokens}).status());
   return absl::OkStatus();

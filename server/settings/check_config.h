@@ -7,19 +7,14 @@
 
 #include "absl/status/status.h"
 #include "server/settings/command_line.h"
-#include "server/tuning/tuning_file.h"
 
 namespace warpline {
 
 // Returns the settings in the form of a file for --config. Each line says where its setting comes from.
 std::string SettingsText(const CommandLine& line);
 
-// Describes the tuning file at `path` in lines for people. The lines give the number of choices for each
-// kind of device, and each variant that is not tried there any more.
-std::string TuningText(const std::string& path, const TuningFile& file);
-
-// Checks that the files of --tls-cert, --tls-key, --tls-client-ca, --tokens and --tuning-file hold what they
-// should. Prints TuningText of the tuning file. Looks at no device, and opens no port.
+// Checks that the files of --tls-cert, --tls-key, --tls-client-ca and --tokens hold what they should. Looks
+// at no device, and opens no port.
 absl::Status CheckFiles(const ServerOptions& options);
 
 // Prints both, and what memory may be needed. The exit code: 0, or 2 if something is not valid.

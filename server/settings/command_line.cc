@@ -14,6 +14,7 @@
 #include "server/base/usable_memory.h"
 #include "server/settings/config_file.h"
 #include "server/settings/flags.h"
+#include "server/settings/removed_flags.h"
 
 namespace warpline {
 namespace {
@@ -70,9 +71,6 @@ struct Flags {
         app, "new-token", "NAME", TokenName(line.new_token),
         "Make a token and exit: prints the token to stderr, and to stdout what the file of --tokens is to "
         "have.");
-    AddFlag(app, "tune", "FILE", Path(line.tune),
-            "Tune the problems that the file's lines describe (docs/tuning.md), add what is found to "
-            "--tuning-file, and exit. Needs --tuning=write.");
     app.add_flag("--version", version, "Print the version and exit.");
     app.add_flag("-h,--help", help, "Print this and exit.");
   }
@@ -93,8 +91,9 @@ bool IsSwitch(const CLI::Option& option) { return option.get_type_name().empty()
 std::string NameOf(const CLI::Option& option) { return option.get_lnames().front(); }
 
 // --max-jobs: WARPLINED_MAX_JOBS.
-std::string VariableOf(const CLI::Option& option) {
-  return absl::StrCat("WARPLINED_", absl::AsciiStrToUpper(absl::StrReplaceAll(NameOf(option), {{"-", "_"}})));
+std::string VariableOf(std::string_view name) {
+  return absl::StrCat("WARPLINED_",
+                      absl::AsciiStrToUpper(absl::StrReplaceAll(std::string(name), {{"-", "_"}})));
 }
 
 // `prefix` stands before a name: "--" on the command line.
@@ -107,6 +106,12 @@ std::string DidYouMean(std::string_view prefix, const std::string& name,
   return nearest.empty() ? "" : absl::StrCat("; did you mean ", std::string(prefix), nearest, "?");
 }
 
+// `name` is as its source writes it.
+absl::Status NoSuchFlag(const std::string& name, std::string_view instead) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": there is no such flag any more; ", std::string(instead)));
+}
+
 absl::Status ParseFlags(int argc, const char* const* argv, Flags& flags) {
   try {
     flags.app.parse(argc, argv);
@@ -117,6 +122,7 @@ absl::Status ParseFlags(int argc, const char* const* argv, Flags& flags) {
     if (extra.rfind("--", 0) != 0)
       return absl::InvalidArgumentError(absl::StrCat(extra, ": unknown argument"));
     const std::string name = extra.substr(2, extra.find('=') - 2);
+    if (!InsteadOf(name).empty()) return NoSuchFlag("--" + name, InsteadOf(name));
     return absl::InvalidArgumentError(absl::StrCat(
         "--", name, ": unknown flag", DidYouMean("--", name, flags.app.get_options()), "; see --help"));
   }
@@ -145,11 +151,16 @@ class Settings {
 
   absl::Status AddEnvironment(const Environment& environment) {
     for (CLI::Option* option : flags_.settings()) {
-      const std::string variable = VariableOf(*option);
+      const std::string variable = VariableOf(NameOf(*option));
       const char* text = environment(variable.c_str());
       // An empty value counts as not set: compose passes one for a variable that is not set.
       const bool is_set = text != nullptr && *text != '\0';
       if (is_set) RETURN_IF_ERROR(Add(*option, text, absl::StrCat("$", variable)));
+    }
+    for (const RemovedFlag& flag : kRemovedFlags) {
+      const std::string variable = VariableOf(flag.name);
+      const char* text = environment(variable.c_str());
+      if (text != nullptr && *text != '\0') return NoSuchFlag("$" + variable, flag.instead);
     }
     return absl::OkStatus();
   }
@@ -159,6 +170,9 @@ class Settings {
     std::vector<CLI::Option*> options = flags_.settings();
     for (const ConfigEntry& entry : entries) {
       const std::string source = absl::StrCat(path, ":", entry.line);
+      if (!InsteadOf(entry.name).empty()) {
+        return NoSuchFlag(absl::StrCat(source, ": ", entry.name), InsteadOf(entry.name));
+      }
       const auto option = std::find_if(options.begin(), options.end(), [&](const CLI::Option* o) {
         return NameOf(*o) == entry.name && entry.name != "config";
       });
@@ -213,7 +227,6 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
     line.action = flags.help ? Action::kHelp : flags.version ? Action::kVersion : Action::kNewToken;
     return line;
   }
-  if (!line.tune.empty()) line.action = CommandLine::Action::kTune;
   if (flags.check_config) line.action = CommandLine::Action::kCheckConfig;
   Settings settings(flags);
   RETURN_IF_ERROR(settings.AddEnvironment(environment));

@@ -19,9 +19,8 @@ struct Setting {
 };
 
 struct CommandLine {
-  enum class Action { kServe, kCheckConfig, kHelp, kVersion, kNewToken, kTune } action = Action::kServe;
+  enum class Action { kServe, kCheckConfig, kHelp, kVersion, kNewToken } action = Action::kServe;
   std::string new_token;  // whose
-  std::string tune;       // file of problems
   ServerOptions options;
   std::vector<Setting> settings;  // in the order of --help
 };

@@ -1,8 +1,6 @@
 // The limits that apply on a machine where the options leave them to the server.
 #include <algorithm>
-#include <filesystem>
 #include <limits>
-#include <system_error>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -19,15 +17,6 @@ constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 // from a job that runs.
 constexpr double kMaxSecondsOnCuda = 10, kMaxSecondsOnCpu = 120;
 
-// Returns the path where packages install the tuning file beside this program; empty if it is not there.
-std::string PackagedTuningFile() {
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return "";
-  const std::filesystem::path file = program.parent_path().parent_path() / "share/warpline/tuning/tuned.toml";
-  return std::filesystem::is_regular_file(file, error) ? file.string() : "";
-}
-
 }  // namespace
 
 std::int64_t ServerOptions::RegionBytes(std::int64_t available) const {
@@ -42,14 +31,6 @@ std::vector<std::string> ServerOptions::RegionPaths() const {
   }
   if (!regions.empty()) paths.push_back(regions);
   return paths;
-}
-
-std::optional<ServerOptions::Tuning> ServerOptions::TuningOf() const {
-  if (tuning == "off") return std::nullopt;
-  const bool writes = tuning == "write";
-  const std::string file = tuning_file.empty() && !writes ? PackagedTuningFile() : tuning_file;
-  if (file.empty()) return std::nullopt;
-  return Tuning{file, writes ? TuningStore::Mode::kWrite : TuningStore::Mode::kRead};
 }
 
 int ServerOptions::Lanes(bool cuda) const {

@@ -66,9 +66,6 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "TOML: who may use the server and how much of it (docs/identity.md). gRPC and /metrics then need a "
       "token from this file, or a certificate with --tls-client-ca; health checks do not. Read again when it "
       "changes. Default none: anyone who can connect may use the server.");
-  add("owner-label-limit", "N", Integer(o.owner_label_limit, 0, 10000),
-      "Owners with their own warpline_owner_ metrics, 0 to 10000: the first N that appear; later owners "
-      "share the label \"other\". Default 50.");
 
   group("Devices");
   add("backend", "NAME", OneOf(o.backend, {"auto", "cuda", "cpu"}),
@@ -83,20 +80,9 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "Multiprocessors of each GPU that long kernels do not use, so that short jobs do not wait for them; a "
       "multiple of 8 on compute capability 9.0. CUDA graphs are then off, so small products take longer, and "
       "large jobs have fewer multiprocessors. 0 (default): none. No effect on cpu.");
-  add("graph-cache-entries", "N", Integer(o.graph_cache_entries, 1, 100000),
-      "Captured CUDA graphs that each lane keeps, 1 to 100000. Default 256.");
   add("timing-sample", "N", Integer(o.timing_sample, 0, 1000000),
       "Measure device times of one job in N, and of a job on any lane that has measured none for 100 ms; 0: "
       "never. On a shared device the times include contention. Default 128.");
-  add("tuning", "MODE", OneOf(o.tuning, {"off", "read", "write"}),
-      "How the server chooses variants that requests leave open. read: by --tuning-file; write: also try "
-      "missing problems while the GPU is idle, and add them to the file; off: by rules only, as for "
-      "reproducible requests. Default read. No effect on cpu.");
-  add("tuning-file", "FILE", Path(o.tuning_file),
-      "TOML: the fastest variants of problems, by kind of GPU (docs/tuning.md). --tuning=write creates it if "
-      "it is missing; its folder must be writable. Default: the package's "
-      "../share/warpline/tuning/tuned.toml, relative to the program's folder, if it exists; none with "
-      "write.");
   add("device-timeout", "DURATION", Time(o.device_timeout, absl::ZeroDuration(), absl::Hours(1)),
       "The process ends if a job on a GPU runs longer than this plus 10 x its estimate and those of the jobs "
       "beside it; 0s to 1h, 0s: never. Default 10s. No effect on cpu.");
@@ -150,8 +136,6 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
   add("max-device-seconds", "SECONDS", Number(o.max_device_seconds, 86400),
       "Estimated device time of one request, from its sizes and variants; 0 to 86400, 0: no limit. Default: "
       "10 on cuda, 120 on cpu.");
-  add("max-streams", "N", Integer(o.max_streams, 1, 10000),
-      "Concurrent calls per connection, 1 to 10000; further calls wait in the client. Default 128.");
   add("max-connections", "N", Integer(o.max_connections, 0, 1000000),
       "Open connections, 1 to 1000000. When all are in use, a new connection replaces an idle one, or is "
       "closed if none is idle (docs/sharing.md). Each takes two file descriptors. 0 (default): as many as "

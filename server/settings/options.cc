@@ -22,9 +22,6 @@ absl::Status ServerOptions::Check() const {
     return absl::InvalidArgumentError(absl::StrCat(
         "--max-connection-age=", absl::FormatDuration(max_connection_age), ": must be 0s or at least 1s"));
   }
-  if (tuning == "write" && tuning_file.empty()) {
-    return absl::InvalidArgumentError("--tuning=write: needs --tuning-file");
-  }
   return absl::OkStatus();
 }
 

@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/tls/tls_files.h"
-#include "server/tuning/tuning_store.h"
 
 namespace warpline {
 
@@ -21,7 +20,6 @@ struct ServerOptions {
   std::string metrics_listen = "127.0.0.1:9400";  // empty: none
   TlsFiles tls;                                   // of both, but for unix sockets
   std::string tokens;                             // file of owners; empty: nobody is asked
-  int owner_label_limit = 50;                     // owners with series of their own
   bool insecure = false;                          // both may be beyond loopback without TLS
   std::string backend = "auto";                   // auto, cuda or cpu
   std::vector<int> devices;                       // CUDA ordinals; empty: all
@@ -49,20 +47,16 @@ struct ServerOptions {
   std::int64_t grpc_memory_bytes = 0;  // 0: 6 x max_inline_bytes
   // The longest device time of one request, as estimated; 0: no limit; nothing: by backend.
   std::optional<double> max_device_seconds;
-  int max_connections = 0;                 // 0: by the limit of descriptors
-  int max_streams = 128;                   // a connection
-  int rpc_threads = 0;                     // 0: by CPUs
-  int transfer_threads = 0;                // likewise
-  std::string poll = "auto";               // auto, on or off
-  std::int64_t graph_cache_entries = 256;  // a lane
+  int max_connections = 0;    // 0: by the limit of descriptors
+  int rpc_threads = 0;        // 0: by CPUs
+  int transfer_threads = 0;   // likewise
+  std::string poll = "auto";  // auto, on or off
   int timing_sample = 128;
   absl::Duration send_timeout = absl::Seconds(30);
   absl::Duration device_timeout = absl::Seconds(10);  // and 10 x the estimate; 0: no watchdog
   absl::Duration grace = absl::Seconds(30);
   absl::Duration drain_delay = absl::ZeroDuration();         // a part of grace
   absl::Duration max_connection_age = absl::ZeroDuration();  // 0: none
-  std::string tuning = "read";                               // off, read or write
-  std::string tuning_file;  // empty: with "read" the package's, if it is there
   bool echo = false;
   std::string access_log;  // file, or "-" for stderr; empty: none
 
@@ -77,12 +71,6 @@ struct ServerOptions {
   // TLS and --insecure was not given.
   absl::Status CheckListen() const;
   absl::Status CheckTls() const;
-  // The file, and what is done with it. Nothing: there is none, or it is left alone.
-  struct Tuning {
-    std::string file;
-    TuningStore::Mode mode = TuningStore::Mode::kRead;
-  };
-  std::optional<Tuning> TuningOf() const;
   // Returns the paths of all region sockets.
   std::vector<std::string> RegionPaths() const;
   std::int64_t MaxJobBytes() const { return max_job_bytes != 0 ? max_job_bytes : 4 * max_inline_bytes; }

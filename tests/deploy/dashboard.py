@@ -11,8 +11,7 @@ VARIABLES = {"$instance": ".*", "$op": ".*", "$kernel_op": ".*", "$device": ".*"
 # The cpu backend has no bus, no device memory and no graphs. It has the graph cache's series, always 0.
 GPU_ONLY = {
     "warpline_allocations_total", "warpline_device_memory_bytes", "warpline_graph_cache_hits_total",
-    "warpline_kernel_roof_ratio", "warpline_transfer_bytes_total", "warpline_tuning_problems_total",
-    "warpline_tuning_waiting",
+    "warpline_kernel_roof_ratio", "warpline_transfer_bytes_total",
 }
 
 

@@ -151,7 +151,7 @@ class FilesTest(unittest.TestCase):
 
     def test_the_image_is_built_from_all_that_a_package_has(self):
         packaged = set(re.findall(r"\{PROJECT_SOURCE_DIR\}/(deploy/\w+)", read("cmake/WarplinePackage.cmake")))
-        self.assertIn("deploy/tuning", packaged)
+        self.assertIn("deploy/systemd", packaged)
         self.assertEqual(packaged, {line[1:] for line in read(".dockerignore").splitlines()
                                     if line.startswith("!deploy/")})
 

@@ -69,16 +69,6 @@ class TlsTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (2, told[1]))
 
 
-class TuningTest(unittest.TestCase):
-    def test_problems_are_understood(self):
-        with checkout(BIN) as made:
-            (made.folder / "problems.txt").write_text(block("tuning.md", "gemm bf16"))
-            code, _, errors = made.end_of(["warplined", "--tuning=write", "--tuning-file=tuned.toml", "--backend=cpu",
-                                           "--tune=problems.txt"])
-            # Of a line that is wrong it would say so, with 2.
-            self.assertEqual((code, errors), (1, "warplined: --tune: the cpu backend is not tuned\n"))
-
-
 class JsonTest(unittest.TestCase):
     """The calls that clients.md shows with buf, which comes from a registry, are made by protobuf's JSON here."""
 
@@ -156,9 +146,8 @@ class TroubleshootingTest(unittest.TestCase):
 
     ERROR = re.compile(r"absl::(?:ResourceExhausted|Unavailable|FailedPrecondition|Unauthenticated|Aborted|Unimplemented)Error"
                        r"\(\s*(?:absl::StrCat\()?([^;]*);")
-    # Messages that no client and no operator sees: those of tuning.
-    INTERNAL = ("server/tuning/", "server/daemon/tune.cc", "server/device/cuda_workbench.cc", "server/rpc/inflate.cc",
-                "server/base/read_file.cc", "server/rpc/region_server.cc")
+    # Messages that no client and no operator sees.
+    INTERNAL = ("server/rpc/inflate.cc", "server/base/read_file.cc", "server/rpc/region_server.cc")
 
     def test_has_the_messages_of_the_code(self):
         page = " ".join((DOCS / "troubleshooting.md").read_text().split())

@@ -38,8 +38,6 @@ MUTATIONS = [
     Mutation("buddies are united that are in use", "server/memory/buddy_allocator.cc",
              "buddy >= units_ || state_[buddy] != State::kFree || order_[buddy] != block.order",
              "buddy >= units_ || order_[buddy] != block.order", "engine_tests", "StagingPool*"),
-    Mutation("a variant wins by any difference", "server/tuning/contest.cc",
-             "Seconds(fastest) < kMargin * Seconds(0)", "Seconds(fastest) < Seconds(0)", "engine_tests", "Contest*"),
     Mutation("tokens that begin alike are equal", "server/identity/token.cc",
              "EVP_Digest(token.data(), token.size(),", "EVP_Digest(token.data(), 9,", "identity_tests", "*"),
     Mutation("programs of exactly the limit are not cut", "server/device/choose_path.cc",

@@ -160,7 +160,6 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
   ASSIGN_OR_RETURN(Conversion conversion, codec.decode(message, references, limits));
   DecodedPlan decoded;
   const OwnMemory own = OwnMemoryOf(conversion);
-  conversion.program.untuned = conversion.reproducible;
   const std::size_t outputs = conversion.program.outputs.size();
   const std::vector<int>& counts = conversion.count_tensors;
   if (IsCounted(conversion)) {

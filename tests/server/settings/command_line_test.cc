@@ -52,21 +52,21 @@ class CommandLineTest : public testing::Test {
 };
 
 TEST_F(CommandLineTest, AFlagBeatsTheEnvironmentAndTheEnvironmentTheFile) {
-  const std::string file = File("lanes = 1\nmax-jobs = 1\nmax-streams = 1\n");
+  const std::string file = File("lanes = 1\nmax-jobs = 1\ntiming-sample = 1\n");
   Set("WARPLINED_LANES", "2");
   Set("WARPLINED_MAX_JOBS", "2");
   const auto line = Parse({file.c_str(), "--lanes=3"});
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->options.lanes, 3);
   EXPECT_EQ(line->options.max_jobs, 2);
-  EXPECT_EQ(line->options.max_streams, 1);
+  EXPECT_EQ(line->options.timing_sample, 1);
   std::vector<std::string> sources;
   for (const Setting& setting : line->settings) {
     sources.push_back(setting.name + "=" + setting.value + " " + setting.source);
   }
   EXPECT_EQ(sources,
             (std::vector<std::string>{"config=" + path_ + " --config", "lanes=3 --lanes",
-                                      "max-jobs=2 $WARPLINED_MAX_JOBS", "max-streams=1 " + path_ + ":3"}));
+                                      "max-jobs=2 $WARPLINED_MAX_JOBS", "timing-sample=1 " + path_ + ":3"}));
 }
 
 TEST_F(CommandLineTest, TheFileHasValuesOfEveryKind) {
@@ -176,22 +176,13 @@ TEST_F(CommandLineTest, WhatIsAskedOnceNeedsNoFile) {
   EXPECT_THAT(ErrorOf({"--new-token"}), HasSubstr("--new-token=: must be a name"));
 }
 
-TEST_F(CommandLineTest, TuningIsAskedForOnceOrWhileItServes) {
-  using Action = CommandLine::Action;
-  const auto once = Parse({"--tune=problems.txt", "--tuning=write", "--tuning-file=tuned.toml"});
-  ASSERT_TRUE(once.ok()) << once.status();
-  EXPECT_EQ(once->action, Action::kTune);
-  EXPECT_EQ(once->tune, "problems.txt");
-  ASSERT_TRUE(once->options.TuningOf().has_value());
-  EXPECT_EQ(once->options.TuningOf()->file, "tuned.toml");
-  EXPECT_EQ(once->options.TuningOf()->mode, TuningStore::Mode::kWrite);
-  const auto served = Parse({"--tuning-file=tuned.toml"});
-  EXPECT_EQ(served->action, Action::kServe);
-  EXPECT_EQ(served->options.TuningOf()->mode, TuningStore::Mode::kRead);
-  EXPECT_FALSE(Parse({"--tuning-file=tuned.toml", "--tuning=off"})->options.TuningOf().has_value());
-  EXPECT_FALSE(Parse({})->options.TuningOf().has_value());  // tests are not packaged
-  EXPECT_THAT(ErrorOf({"--tuning=write"}), HasSubstr("--tuning=write: needs --tuning-file"));
-  EXPECT_THAT(ErrorOf({"--tuning=on"}), HasSubstr("--tuning=on: must be"));
+TEST_F(CommandLineTest, AFlagThatWentIsAnErrorThatSaysWhatToDoWithoutIt) {
+  EXPECT_EQ(ErrorOf({"--tuning=read"}),
+            "--tuning: there is no such flag any more; not needed: the server chooses kernels by rules");
+  EXPECT_THAT(ErrorOf({File("tuning-file = \"tuned.toml\"\n").c_str()}),
+              HasSubstr(":1: tuning-file: there is no such flag any more; "));
+  Set("WARPLINED_TUNING", "off");
+  EXPECT_THAT(ErrorOf({}), HasSubstr("$WARPLINED_TUNING: there is no such flag any more; "));
 }
 
 TEST_F(CommandLineTest, WhatItPrintsOfItsSettingsIsAFileThatItReads) {
@@ -217,7 +208,7 @@ TEST_F(CommandLineTest, WhatItPrintsOfItsSettingsIsAFileThatItReads) {
 TEST_F(CommandLineTest, TheHelpHasEveryFlagInLinesThatFit) {
   const std::string help = HelpText({});
   for (const char* flag : {"--config=FILE", "--check-config", "--new-token=NAME", "--listen=ADDR[,ADDR]",
-                           "--insecure\n", "--tune=FILE", "-h,--help"}) {
+                           "--insecure\n", "-h,--help"}) {
     EXPECT_THAT(help, HasSubstr(flag));
   }
   std::istringstream lines(help);

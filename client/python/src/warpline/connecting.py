@@ -41,8 +41,7 @@ def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: in
     own_connection: If true, no other client of this process uses the client's connection. Otherwise clients with the
         same target and credentials share one.
     reproducible: If true, each request asks for results with the same bits in every run of the server on the same
-        device. The server then chooses variants by fixed rules, not by tuning measurements. A named variant that is
-        not reproducible raises InvalidArgument.
+        device. A named variant that is not reproducible raises InvalidArgument.
     channels: Connections over which large arrays travel, also with put and numpy(), 1 to 64. None: $WARPLINE_CHANNELS,
         or one for each 2 MiB, at most 8. Operands, or results, of 16 MiB and more together are sent in ranges. While
         the call lasts they count under the server's --upload-bytes. They may be larger than a message. Where elements

@@ -43,17 +43,6 @@ TEST(DecodePlanTest, TheLastOfTwoValuesCounts) {
   EXPECT_EQ(planned.plan->program.num_inputs, 2);
 }
 
-TEST(DecodePlanTest, WhatIsToBeReproducibleIsAnotherProgramThanWhatTuningMayDecide) {
-  PlanSource plans;
-  v1::GemmRequest reproducible = Gemm();
-  reproducible.mutable_options()->set_reproducible(true);
-  const auto usual = plans.Get(RequestKind::kGemm, Gemm().SerializeAsString());
-  const auto pinned = plans.Get(RequestKind::kGemm, reproducible.SerializeAsString());
-  EXPECT_FALSE(usual.plan->program.untuned);
-  EXPECT_TRUE(pinned.plan->program.untuned);
-  EXPECT_NE(usual.plan->signature, pinned.plan->signature);
-}
-
 // Two programs, of which the parser makes one, and a step whose operation is named twice.
 TEST(DecodePlanTest, PartsOfASplitProgramAreMerged) {
   v1::RunRequest first = ScaledProduct(), second;

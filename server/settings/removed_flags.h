@@ -1,0 +1,34 @@
+// Flags that earlier versions had.
+#ifndef WARPLINE_SERVER_SETTINGS_REMOVED_FLAGS_H_
+#define WARPLINE_SERVER_SETTINGS_REMOVED_FLAGS_H_
+
+#include <string_view>
+
+namespace warpline {
+
+struct RemovedFlag {
+  std::string_view name;     // "tuning"
+  std::string_view instead;  // what to do without it
+};
+
+inline constexpr RemovedFlag kRemovedFlags[] = {
+    {"graph-cache-entries", "not needed: a lane keeps 256 graphs, within the memory for them"},
+    {"max-streams",
+     "not needed: a connection has 128 calls at a time, and a client may open more connections"},
+    {"owner-label-limit", "not needed: the first 50 owners have metrics of their own"},
+    {"tune", "not needed: the server chooses kernels by rules"},
+    {"tuning", "not needed: the server chooses kernels by rules"},
+    {"tuning-file", "not needed: the server chooses kernels by rules"},
+};
+
+// Returns what to do without the flag; empty if there has been no flag of this name.
+constexpr std::string_view InsteadOf(std::string_view name) {
+  for (const RemovedFlag& flag : kRemovedFlags) {
+    if (flag.name == name) return flag.instead;
+  }
+  return {};
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_SETTINGS_REMOVED_FLAGS_H_
