@@ -345,7 +345,7 @@ bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& 
   const std::int64_t ldc = problem.has_c ? problem.ldc : problem.n;
   const bool is_sure = d_is_aligned && (!IsHalf(problem.dtype) || !only_relu ||
                                         (AreGemmRowsAligned(problem) && problem.k % 8 == 0 && ldc % 8 == 0));
-  return !IsInteger(problem.dtype) && !(GemmCublasFuses(problem) && is_sure) &&
+  return (IsFloat(problem.dtype) || IsComplex(problem.dtype)) && !(GemmCublasFuses(problem) && is_sure) &&
          Fits(StagesOfEpilogue(problem));
 }
 

@@ -49,8 +49,7 @@ std::unique_ptr<CublasLt> CublasLt::Load(std::string* why_not) {
   void* library = Open(why_not);
   if (library == nullptr) return nullptr;
   Functions f;
-  if (!Find(library, "cublasLtGetVersion", &f.get_version, why_not) ||
-      !Find(library, "cublasLtCreate", &f.create, why_not) ||
+  if (!Find(library, "cublasLtCreate", &f.create, why_not) ||
       !Find(library, "cublasLtDestroy", &f.destroy, why_not) ||
       !Find(library, "cublasLtMatmulDescInit_internal", &f.matmul_desc_init, why_not) ||
       !Find(library, "cublasLtMatmulDescSetAttribute", &f.matmul_desc_set, why_not) ||

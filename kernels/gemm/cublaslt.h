@@ -36,9 +36,6 @@ class CublasLt {
 
   cublasLtHandle_t handle() const { return handle_; }
 
-  // Returns the version as one number, such as 130100.
-  std::size_t version() const { return functions_.get_version(); }
-
   // The number of multiprocessors for which kernels are chosen; 0: as many as the device has.
   std::int32_t multiprocessors() const { return multiprocessors_; }
   void ConfineTo(std::int32_t multiprocessors) { multiprocessors_ = multiprocessors; }
@@ -47,7 +44,6 @@ class CublasLt {
 
   // The functions that we use. Descriptors are initialised in place, as the header's inline functions do.
   struct Functions {
-    decltype(&cublasLtGetVersion) get_version;
     decltype(&cublasLtCreate) create;
     decltype(&cublasLtDestroy) destroy;
     decltype(&cublasLtMatmulDescInit_internal) matmul_desc_init;

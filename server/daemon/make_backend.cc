@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "kernels/status_macros.h"
 #include "server/base/usable_memory.h"
 #include "server/device/cpu_backend.h"
 #include "server/observe/log.h"

@@ -9,7 +9,6 @@
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
-#include "server/observe/log.h"
 #include "server/observe/nvtx.h"
 
 namespace warpline {

@@ -160,7 +160,8 @@ class Settings {
     for (const RemovedFlag& flag : kRemovedFlags) {
       const std::string variable = VariableOf(flag.name);
       const char* text = environment(variable.c_str());
-      if (text != nullptr && *text != '\0') return NoSuchFlag("$" + variable, flag.instead);
+      if (flag.was_setting && text != nullptr && *text != '\0')
+        return NoSuchFlag("$" + variable, flag.instead);
     }
     return absl::OkStatus();
   }

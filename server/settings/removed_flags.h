@@ -9,6 +9,7 @@ namespace warpline {
 struct RemovedFlag {
   std::string_view name;     // "tuning"
   std::string_view instead;  // what to do without it
+  bool was_setting = true;   // the environment could set it
 };
 
 inline constexpr RemovedFlag kRemovedFlags[] = {
@@ -16,7 +17,7 @@ inline constexpr RemovedFlag kRemovedFlags[] = {
     {"max-streams",
      "not needed: a connection has 128 calls at a time, and a client may open more connections"},
     {"owner-label-limit", "not needed: the first 50 owners have metrics of their own"},
-    {"tune", "not needed: the server chooses kernels by rules"},
+    {"tune", "not needed: the server chooses kernels by rules", false},
     {"tuning", "not needed: the server chooses kernels by rules"},
     {"tuning-file", "not needed: the server chooses kernels by rules"},
 };

@@ -43,12 +43,6 @@ class Connection:
     def close(self):
         self.socket.close()
 
-    def open_streams(self):
-        """How many calls have not ended, as far as the server has said."""
-        while len(self.windows) > 0 and (self.has_frame() or select.select([self.socket], [], [], 0)[0]):
-            self.read_frame()
-        return len(self.windows)
-
     def call(self, path, message, *more):
         """Returns when the call has ended, however it did."""
         stream = self.start(path, message, *more)

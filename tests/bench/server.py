@@ -68,12 +68,6 @@ class Server:
             raise RuntimeError(f"there is no metric {series}")
         return sum(values)
 
-    def cpu_seconds(self):
-        """What the process has used so far, of user and system time."""
-        with open(f"/proc/{self.process.pid}/stat") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def peak_memory_mib(self):
         with open(f"/proc/{self.process.pid}/status") as status:
             return int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1)) / 1024

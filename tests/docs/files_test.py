@@ -1,4 +1,4 @@
-"""What pages show and no shell runs: configuration files, problems to tune, JSON, C++.
+"""What pages show and no shell runs: configuration files, problems, JSON, C++.
 
     files_test.py BIN_DIR
 
@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from checkout import ROOT, SERVER, blocks, checkout
@@ -67,6 +68,18 @@ class TlsTest(unittest.TestCase):
         told = re.search(r"^    (warplined: --listen=(\S+): .*\n)", (DOCS / "tls.md").read_text(), re.M)
         done = subprocess.run([BIN / "warplined", f"--listen={told[2]}"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stderr), (2, told[1]))
+
+
+class ProblemsTest(unittest.TestCase):
+    @unittest.skipUnless((BIN / "warpline-bench-kernels").exists(), "this build has no CUDA")
+    def test_lines_are_understood(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(block("kernels.md", "gemm bf16 128x4096x4096 nt"))
+            file.flush()
+            done = subprocess.run([BIN / "warpline-bench-kernels", f"--problems={file.name}", "--list"], text=True,
+                                  capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("\ngemm "), 3)
 
 
 class JsonTest(unittest.TestCase):

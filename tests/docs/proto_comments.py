@@ -24,7 +24,7 @@ def lacking(text):
 
 def _declarations(declared, path):
     """The path in SourceCodeInfo and the name of each declaration inside of another one."""
-    lists = ("service", "method", "message_type", "field", "oneof_decl", "enum_type", "value")
+    lists = ("service", "method", "message_type", "nested_type", "field", "oneof_decl", "enum_type", "value")
     for number, field in type(declared).DESCRIPTOR.fields_by_number.items():
         if field.name not in lists:
             continue

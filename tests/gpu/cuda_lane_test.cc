@@ -3,6 +3,7 @@
 #include <future>
 #include <random>
 
+#include "kernels/problem_text.h"
 #include "server/device/cuda_backend.h"
 #include "server/observe/metrics.h"
 #include "tests/gpu/gpu_test.h"
@@ -176,6 +177,13 @@ TEST_F(CudaLaneTest, CallsThatComeAgainBecomeAGraphThatIsPointedAtOtherSlots) {
 TEST_F(CudaLaneTest, AVariantAskedForByNameRunsOnDeviceMemory) {
   RunTranspose(32, 32, 0, "swizzled_packed");
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 2);
+}
+
+TEST_F(CudaLaneTest, AlgorithmsOfALibraryAreVariantsByTheirRank) {
+  const Problem problem = *ParseProblem("gemm f32 512x512x512");
+  if (!backend_->CheckVariant(problem, "cublas").ok()) GTEST_SKIP() << "no cuBLASLt";
+  EXPECT_TRUE(backend_->CheckVariant(problem, "cublas:2").ok());
+  EXPECT_FALSE(backend_->CheckVariant(problem, "cublas:17").ok());
 }
 
 TEST_F(CudaLaneTest, SampledJobsAreTimed) {

@@ -95,6 +95,9 @@ TEST(ChoicesTest, AGroupIsChosenAmongAndNotReported) {
         *ParseProblem(text));
   };
   EXPECT_EQ(name("transpose f32 25600x32x32 0,2,1", ""), "padded_vectorized");
+  EXPECT_EQ(name("transpose f64 12800x16x64 0,2,1", ""), "padded_vectorized");
+  EXPECT_EQ(name("transpose f64 5688x48x48 0,2,1", ""), "padded_vectorized");
+  EXPECT_EQ(name("transpose f64 51200x16x16 0,2,1", ""), "box");
   EXPECT_EQ(name("transpose f32 25600x32x32 0,2,1", "swizzled_packed"), "box");
   EXPECT_EQ(name("transpose f32 33x31 1,0", "box"), "box");
   EXPECT_EQ(name("transpose f32 33x31 1,0", "tiles"), "") << "sides are no multiples of 16 bytes";

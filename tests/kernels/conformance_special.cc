@@ -135,18 +135,20 @@ void DoesNotReadCForZeroBeta(Backend& backend, std::string_view variant, DType d
 }
 
 // A library may take C for D and return without a write. D holds what was in its memory before.
-void WritesCForZeroAlpha(Backend& backend, std::string_view variant, DType dtype) {
+void WritesDForZeroAlpha(Backend& backend, std::string_view variant, DType dtype) {
   Harness harness(backend);
   std::vector<GemmProblem> problems = SomeGemms(dtype);
   for (const auto& [m, n] : {std::pair(1, 1), {1, 64}, {64, 1}, {2, 64}, {64, 2}, {4, 5}}) {
     problems.push_back(MakeGemm(dtype, m, n, 48));
   }
   for (GemmProblem p : problems) {
-    p.has_c = true;
-    StepScalars scalars = WithFactors(0, 1);
-    scalars.alpha_i64 = 0;
-    scalars.beta_i64 = 1;
-    ExpectConforms(harness, p, variant, RandomGemmOperands(p, 1), scalars);
+    for (bool has_c : {false, true}) {
+      p.has_c = has_c;
+      StepScalars scalars = WithFactors(0, has_c ? 1 : 0);
+      scalars.alpha_i64 = 0;
+      scalars.beta_i64 = has_c ? 1 : 0;
+      ExpectConforms(harness, p, variant, RandomGemmOperands(p, 1), scalars);
+    }
   }
 }
 
@@ -305,7 +307,7 @@ void RegisterSpecialTests(std::string_view backend_name, Backend* backend) {
       {"ArgTakesTheFirstOfEquals", Op::kReduce, false, TakesTheFirstOfEquals},
       {"ReduceSumsManyEmptyRows", Op::kReduce, false, SumsManyEmptyRows},
       {"GemmDoesNotReadCForZeroBeta", Op::kGemm, true, DoesNotReadCForZeroBeta},
-      {"GemmWritesCForZeroAlpha", Op::kGemm, false, WritesCForZeroAlpha},
+      {"GemmWritesDForZeroAlpha", Op::kGemm, false, WritesDForZeroAlpha},
       {"GemmKeepsNaNScalars", Op::kGemm, true, KeepsNaNScalars},
       {"GemmKeepsNaNOperands", Op::kGemm, true, KeepsNaNOperands},
       {"GemmSumsNothingToZero", Op::kGemm, true, SumsNothingToZero},

@@ -111,21 +111,4 @@ std::vector<Timing> TimeInTurns(std::span<const Launcher> launchers, int slots, 
   return timings;
 }
 
-std::vector<Timing> TimeCallsInTurns(std::span<const TimedCall> calls, int rounds) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<std::vector<double>> seconds(calls.size());
-  for (int round = -1; round < rounds; ++round) {  // the first one warms up
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (calls[i].prepare) calls[i].prepare();
-      const auto begin = Clock::now();
-      calls[i].run();
-      const std::chrono::duration<double> elapsed = Clock::now() - begin;
-      if (round >= 0) seconds[i].push_back(elapsed.count());
-    }
-  }
-  std::vector<Timing> timings;
-  for (const auto& each : seconds) timings.push_back(Summarize(each, 1));
-  return timings;
-}
-
 }  // namespace warpline::bench

@@ -35,15 +35,6 @@ void Replay(const Launcher& launch, cudaStream_t stream);
 std::vector<Timing> TimeInTurns(std::span<const Launcher> launchers, int slots, int rounds,
                                 cudaStream_t stream);
 
-// Work that ends with the host knowing. `prepare`, if any, brings back what `run` uses up.
-struct TimedCall {
-  std::function<void()> run;
-  std::function<void()> prepare = nullptr;
-};
-
-// The same by the host's clock, one call of `run` a round.
-std::vector<Timing> TimeCallsInTurns(std::span<const TimedCall> calls, int rounds);
-
 }  // namespace warpline::bench
 
 #endif  // WARPLINE_KERNELS_BENCH_HARNESS_TIMING_H_

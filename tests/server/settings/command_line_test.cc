@@ -52,21 +52,21 @@ class CommandLineTest : public testing::Test {
 };
 
 TEST_F(CommandLineTest, AFlagBeatsTheEnvironmentAndTheEnvironmentTheFile) {
-  const std::string file = File("lanes = 1\nmax-jobs = 1\ntiming-sample = 1\n");
+  const std::string file = File("lanes = 1\nmax-jobs = 1\nmax-connections = 1\n");
   Set("WARPLINED_LANES", "2");
   Set("WARPLINED_MAX_JOBS", "2");
   const auto line = Parse({file.c_str(), "--lanes=3"});
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->options.lanes, 3);
   EXPECT_EQ(line->options.max_jobs, 2);
-  EXPECT_EQ(line->options.timing_sample, 1);
+  EXPECT_EQ(line->options.max_connections, 1);
   std::vector<std::string> sources;
   for (const Setting& setting : line->settings) {
     sources.push_back(setting.name + "=" + setting.value + " " + setting.source);
   }
-  EXPECT_EQ(sources,
-            (std::vector<std::string>{"config=" + path_ + " --config", "lanes=3 --lanes",
-                                      "max-jobs=2 $WARPLINED_MAX_JOBS", "timing-sample=1 " + path_ + ":3"}));
+  EXPECT_EQ(sources, (std::vector<std::string>{"config=" + path_ + " --config", "lanes=3 --lanes",
+                                               "max-jobs=2 $WARPLINED_MAX_JOBS",
+                                               "max-connections=1 " + path_ + ":3"}));
 }
 
 TEST_F(CommandLineTest, TheFileHasValuesOfEveryKind) {
