@@ -4,7 +4,7 @@ import ast
 import re
 
 from markdown import Undocumented, anchor, capital, check_anchors, link, prose, sentence, table, with_links
-from python_source import Package, annotation, fields, has_decorator, members, parameters, signature
+from python_source import Package, annotation, fields, generic_members, has_decorator, members, parameters, signature
 
 PARTS = [
     ("Connecting", ["connect", "local"]),
@@ -98,8 +98,10 @@ class Page:
                                          _list(arguments, parameters(node))]))
 
     def class_(self, name, module, node):
+        generic = list(generic_members(module, node))
+        methods = [*generic, *((module, each) for each in members(node))]
         known = {}
-        for method in members(node):
+        for _, method in methods:
             known = parameters(method) | known
         known |= {each: "" for each in re.findall(r"self\.([a-z]\w*)\b", ast.unparse(node)) if each not in known}
         begin, arguments = _split(module.docstring(node), known)
@@ -111,10 +113,14 @@ class Page:
                     for each in fields(node)]
             texts.append(table(["field", "type", "meaning"], rows))
         properties = [each for each in members(node) if has_decorator(each, "property")]
+        # Those that need no words about their arguments are rows of a table.
+        brief = [(its_module, each) for its_module, each in generic if "\n" not in its_module.docstring(each)]
         if properties:
             texts.append(self.table_of(module, properties))
-        texts += [f"#### {name}.{each.name}\n\n" + self.function(module, each, f"{name.lower()}.")
-                  for each in members(node) if each not in properties]
+        texts += [f"#### {name}.{each.name}\n\n" + self.function(its_module, each, f"{name.lower()}.")
+                  for its_module, each in methods if each not in properties and (its_module, each) not in brief]
+        if brief:
+            texts.append(self.table_of(brief[0][0], [each for _, each in brief]))
         texts += self.bases(name, module, node, {each.name for each in members(node)})
         return "\n\n".join(filter(None, texts))
 
@@ -122,6 +128,8 @@ class Page:
         """What a class has from bases that are not public themselves."""
         texts = []
         for base in node.bases:
+            if isinstance(base, ast.Subscript):
+                continue
             try:
                 base_module, base_node = module.find(ast.unparse(base))
             except LookupError:
@@ -159,13 +167,14 @@ class Page:
 
     def compared(self, name, module, node):
         """Names of the coroutines and of the other methods. They take what the methods of the blocking class take."""
+        generic = {each.name for _, each in generic_members(module, node)}
         blocking = {each.name: each for _, each in self.all_members(*self.root.find(name))}
         awaited, others = [], []
         for its_module, each in self.all_members(module, node):
             its_module.docstring(each)
             if ast.dump(each.args) != ast.dump(blocking[each.name].args):
                 raise Undocumented(f"{its_module.path}, line {each.lineno}: {name}.{each.name} takes other arguments")
-            if isinstance(each, ast.AsyncFunctionDef):
+            if isinstance(each, ast.AsyncFunctionDef) or each.name in generic:
                 awaited.append(f"`{each.name}`")
             elif each in node.body:
                 others.append(f"`{each.name}`")
@@ -173,8 +182,10 @@ class Page:
 
     def all_members(self, module, node):
         """With those of bases, in which both kinds of class may have the same ones."""
-        found = [(module, each) for each in members(node)]
+        found = [*generic_members(module, node), *((module, each) for each in members(node))]
         for base in node.bases:
+            if isinstance(base, ast.Subscript):
+                continue
             try:
                 found += [each for each in self.all_members(*module.find(ast.unparse(base)))
                           if each[1].name not in {own.name for _, own in found}]

@@ -73,6 +73,37 @@ def members(node):
             and not each.name.startswith("_") and not has_decorator(each, "overload")]
 
 
+def generic_members(module, node):
+    """Module and declaration of the methods that a class has from bases such as Base[Type], as it has them: with its
+    types, and with the keywords that Unpack stands for."""
+    for base in node.bases:
+        if not isinstance(base, ast.Subscript):
+            continue
+        found, base_node = module.find(ast.unparse(base.value))
+        variables = next(each.slice for each in base_node.bases if isinstance(each, ast.Subscript))
+        types = {variable.id: given for variable, given in zip(variables.elts, base.slice.elts)}
+        for each in members(base_node):
+            yield found, _Typed(found, types).visit(copy.deepcopy(each))
+
+
+class _Typed(ast.NodeTransformer):
+    def __init__(self, module, types):
+        self.module, self.types = module, types
+
+    def visit_Name(self, node):
+        return self.types.get(node.id, node)
+
+    def visit_arguments(self, node):
+        self.generic_visit(node)
+        if node.kwarg and annotation(node.kwarg.annotation).startswith("Unpack["):
+            _, options = self.module.find(node.kwarg.annotation.slice.id)
+            for each in fields(options):
+                node.kwonlyargs.append(ast.arg(each.target.id, each.annotation))
+                node.kw_defaults.append(ast.Constant(None))
+            node.kwarg = None
+        return node
+
+
 def fields(node):
     """Of a data class."""
     return [each for each in node.body if isinstance(each, ast.AnnAssign) and not each.target.id.startswith("_")]

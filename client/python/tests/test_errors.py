@@ -70,6 +70,19 @@ def test_permutations_that_are_none_are_refused_as_they_are_given(client):
             client.reduce(x, "sum", 7)
 
 
+def test_unknown_keywords_name_the_method(client, daemon):
+    x = np.eye(2)
+    with pytest.raises(TypeError, match=r"^gemm\(\) got an unexpected keyword argument 'timout'$"):
+        client.gemm(x, x, timout=3)
+
+    async def check():
+        async with warpline.aio.connect(daemon.address) as c:
+            with pytest.raises(TypeError, match=r"^reduce\(\) got an unexpected keyword argument 'dim'$"):
+                await c.reduce(x, "sum", dim=1)
+
+    asyncio.run(check())
+
+
 def test_variants(client):
     with pytest.raises(warpline.InvalidArgument, match="nonesuch") as caught:
         client.reduce(X, "sum", variant="nonesuch", request_id="my-request")

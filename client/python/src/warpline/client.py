@@ -1,27 +1,25 @@
 """The blocking client."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline import calls, core, direct, residents, targets
+from warpline import calls, core, residents
 from warpline.arrays import Array
-from warpline.arguments import Axes
-from warpline.calls import Call, Input, Progress, Report
+from warpline.calls import Call, Input
 from warpline.expressions import Operators
-from warpline.names import Activation, Precision, ReduceOp
+from warpline.operations import CallOptions, Operations, check_names, settings_of
 from warpline.programs import Program, plan_run
-from warpline.reductions import Reductions
 from warpline.reports import ServerInfo
 from warpline.residents import TensorInfo
 from warpline.tensors import Tensor
 from warpline.transfers import attach, drop, empty, get, info, is_serving, put, renew, tensors
 
 
-class Client(Reductions):
+class Client(Operations[Array, Tensor]):
     """Calls a warpline server. Threads may share a client. It is a context manager that closes the client at the end.
 
     Arrays may be anything that NumPy accepts. Objects with `__array_interface__` are accepted too, and so are objects
@@ -89,148 +87,6 @@ class Client(Reductions):
         the last call in flight has raised."""
         self._connection.close()
 
-    @overload
-    def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., out: Array | None = ...,
-                  keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-                  request_id: str | None = ..., report: Report | None = ...,
-                  progress: Progress | None = ...) -> Array: ...
-
-    @overload
-    def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
-                  ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                  report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
-
-    def transpose(self, x: Input, axes: Iterable[int] | None = None, *, variant: str = "", out: Array | None = None,
-                  keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-                  request_id: str | None = None, report: Report | None = None,
-                  progress: Progress | None = None) -> Array | Tensor:
-        """Permutes the axes of an array.
-
-        x: Array of any element type and rank 0 to 8.
-        axes: The new order: axis i of the result is axis axes[i] of x. -1 is the last axis. None: reverses all axes,
-            as NumPy does. None raises TypeError if x is an expression whose number of axes the client does not know.
-        """
-        call = direct.transpose(x, axes, variant, calls.keep_of(keep, ttl, out))
-        return self._result(call, out, timeout, request_id, report, progress)
-
-    @overload
-    def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ..., beta: float | None = ...,
-             bias: Input | None = ..., activation: Activation | None = ..., trans_a: bool = ..., trans_b: bool = ...,
-             precision: Precision | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ...,
-             out: Array | None = ..., keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-             request_id: str | None = ..., report: Report | None = ..., progress: Progress | None = ...) -> Array: ...
-
-    @overload
-    def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ..., beta: float | None = ...,
-             bias: Input | None = ..., activation: Activation | None = ..., trans_a: bool = ..., trans_b: bool = ...,
-             precision: Precision | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ...,
-             keep: Literal[True], ttl: float | None = ..., timeout: float | None = ...,
-             request_id: str | None = ..., report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
-
-    def gemm(self, a: Input, b: Input, c: Input | None = None, *, alpha: float | None = None,
-             beta: float | None = None, bias: Input | None = None, activation: Activation | None = None,
-             trans_a: bool = False, trans_b: bool = False, precision: Precision | None = None,
-             dtype: npt.DTypeLike | None = None, variant: str = "", out: Array | None = None, keep: bool = False,
-             ttl: float | None = None, timeout: float | None = None, request_id: str | None = None,
-             report: Report | None = None, progress: Progress | None = None) -> Array | Tensor:
-        """Multiplies matrices: activation(alpha * op(a) @ op(b) + beta * c + bias), of shape [batch..., m, n]. op(x) is
-        x, or x with its last two axes swapped. Views such as a.T are sent in memory order, and the server swaps their
-        axes.
-
-        a: Array of shape [batch..., m, k], or [batch..., k, m] with trans_a; of integers, float16, bfloat16,
-            float32, float64, complex64 or complex128. Integers are multiplied modulo 2^bits of the result.
-        b: Array of shape [batch..., k, n], or [batch..., n, k] with trans_b. The batch axes of a and b are broadcast
-            as by np.matmul.
-        c: Array of shape [batch..., m, n]. Its batch axes are broadcast.
-        alpha: Factor of the product. None: 1.
-        beta: Factor of c. None: 1 if there is a c, else 0.
-        bias: Array of shape [n]. It is added to every row. Only of floats.
-        activation: Function that is applied to each element at the end. None: no function. Only of floats. "gelu" is the tanh form.
-        trans_a: If true, the last two axes of a are swapped.
-        trans_b: If true, the last two axes of b are swapped.
-        precision: Arithmetic of float32. None: "ieee".
-        dtype: Data type of the result. None: int32 for int8, else that of a and b. float16 and bfloat16 may also give
-            float32, and int8 may give int8.
-
-        Operands of different dtypes are promoted as by NumPy 2: the server casts a and b to np.result_type of their
-        dtypes, then c and bias to the result's dtype, or all of them to that of c or bias if it is wider. With dtype=,
-        c and bias are cast only to a wider type.
-        """
-        call = direct.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant,
-                          calls.keep_of(keep, ttl, out))
-        return self._result(call, out, timeout, request_id, report, progress)
-
-    @overload
-    def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., out: Array | None = ...,
-               keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-               request_id: str | None = ..., report: Report | None = ..., progress: Progress | None = ...) -> Array: ...
-
-    @overload
-    def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., keep: Literal[True],
-               ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-               report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
-
-    def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = None, out: Array | None = None,
-               keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-               request_id: str | None = None, report: Report | None = None,
-               progress: Progress | None = None) -> Array | Tensor:
-        """Multiplies matrices: a @ b, of shape [batch..., m, n]. `gemm` has the details and more options."""
-        call = direct.gemm(a, b, None, None, None, None, None, False, False, None, dtype, "",
-                           calls.keep_of(keep, ttl, out))
-        return self._result(call, out, timeout, request_id, report, progress)
-
-    @overload
-    def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
-               dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., out: Array | None = ...,
-               keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-               request_id: str | None = ..., report: Report | None = ..., progress: Progress | None = ...) -> Array: ...
-
-    @overload
-    def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
-               dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., keep: Literal[True],
-               ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-               report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
-
-    def reduce(self, x: Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
-               dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
-               keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-               request_id: str | None = None, report: Report | None = None,
-               progress: Progress | None = None) -> Array | Tensor:
-        """Reduces an array over some of its axes. Results equal NumPy's, except for the differences listed in
-        docs/operations.md#results-and-numpy.
-
-        x: Array of any element type except 8-bit floats. Complex numbers have sum, prod and mean.
-        op: The reduction. If the axes have no elements, min, max, argmin, argmax and norminf raise InvalidArgument.
-        axis: One axis, several axes, or None for all axes. argmin and argmax take one axis or all.
-        keepdims: If true, the reduced axes stay, with size 1.
-        dtype: Data type of the result. None: the operation's default. argmin, argmax, any, all and count_nonzero
-            support no other.
-        ddof: NumPy's ddof, for var and std. It must be 0 for all other reductions.
-        """
-        call = direct.reduce(x, op, axis, keepdims, dtype, ddof, variant, calls.keep_of(keep, ttl, out))
-        return self._result(call, out, timeout, request_id, report, progress)
-
-    def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
-            keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
-            request_id: str | None = None, report: Report | None = None, progress: Progress | None = None,
-            free_after: Sequence[Tensor] = (),
-            **inputs: Input) -> Any:
-        """Computes expressions, or the outputs of a program, in one request. Returns one result for one expression, and
-        a tuple for several. Only the necessary steps are sent, at most 256, and each of their inputs once. Intermediate
-        results stay on the server's device.
-
-        expressions: Expressions of one program, or of resident tensors; or one Program that has outputs. An expression
-            that is given several times is computed and sent once. Its results are one array, or one Tensor.
-        out: For one result, an array. For several results, a sequence of arrays and None.
-        keep: If true, results stay on the server. For several results, a sequence can set it for each result.
-        free_after: Tensors, at most 256, that the server drops when the request has succeeded. They may be inputs of
-            it. They cost no call of their own. The request is not repeated if its response is lost.
-        inputs: For each placeholder, by its name, an array or a resident tensor. Raises TypeError if names are missing
-            or unknown.
-        """
-        plan = plan_run(expressions, inputs, keep, ttl, out, free_after)
-        return plan.results(self._results(plan.call, plan.outs, timeout, request_id, report, progress))
-
     def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
             channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
         """Makes a resident tensor of an array. The array travels in messages of 1 MiB, so only the memory of the device
@@ -294,15 +150,21 @@ class Client(Reductions):
             raise TypeError("this client cannot be pickled: warpline.connect makes such that can")
         return self._pickled
 
-    def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
-                report: Report | None, progress: Progress | None) -> Any:
-        return self._results(call, [out], timeout, request_id, report, progress)[0]
+    def _call(self, make: Callable[..., Call], arguments: Sequence[Any], operands: int, keep: bool,
+              options: CallOptions) -> Any:
+        check_names(make.__name__, options)
+        call = make(*arguments, calls.keep_of(keep, options.get("ttl"), options.get("out")))
+        return self._send(call, [options.get("out")], options)[0]
 
-    def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
-                 report: Report | None, progress: Progress | None) -> list[Array | Tensor]:
+    def _run(self, expressions: Sequence[Operators | Program], inputs: dict[str, Input], keep: bool | Sequence[bool],
+             free_after: Sequence[residents.Resident], out: Array | Sequence[Array | None] | None,
+             options: CallOptions) -> Any:
+        plan = plan_run(expressions, inputs, keep, options["ttl"], out, free_after)
+        return plan.results(self._send(plan.call, plan.outs, options))
+
+    def _send(self, call: Call, outs: Sequence[Array | None], options: CallOptions) -> list[Array | Tensor]:
         connection = self._connection
-        timeout = connection.timeout if timeout is None else targets.check_timeout(timeout)
-        request_id = targets.check_request_id(request_id)
+        timeout, request_id, report, progress = settings_of(options, connection.timeout)
         request = calls.Request(call, outs, timeout, request_id, self._reproducible, report is not None, progress)
         brief = report is None and progress is None and call.keep is calls.INLINE and outs[0] is None
         result = connection.run(request.arguments, brief, request_id)

@@ -22,7 +22,7 @@ def transpose(x: Any, axes: Iterable[int] | None, variant: str, keep: Keep) -> C
     return calls.transpose(x, axes, variant, keep)
 
 
-def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: Any, activation: Activation | None,
+def gemm(a: Any, b: Any, c: Any, bias: Any, alpha: float | None, beta: float | None, activation: Activation | None,
          trans_a: bool, trans_b: bool, precision: Precision | None, dtype: npt.DTypeLike | None, variant: str,
          keep: Keep) -> Call:
     """If the operands have different dtypes, the call is a program too: the server casts them."""
@@ -33,6 +33,10 @@ def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: 
                             trans_b=trans_b, precision=precision, dtype=dtype, variant=variant)
         return _run(product, keep)
     return calls.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant, keep)
+
+
+def matmul(a: Any, b: Any, dtype: npt.DTypeLike | None, keep: Keep) -> Call:
+    return gemm(a, b, None, None, None, None, None, False, False, None, dtype, "", keep)
 
 
 def reduce(x: Any, op: ReduceOp, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | None, ddof: int, variant: str,

@@ -277,7 +277,7 @@ def program(*outputs: Operators) -> Program:
 
 
 # Names of the arguments of Client.run.
-_RESERVED = ("self", "out", "keep", "ttl", "timeout", "request_id", "report", "free_after")
+_RESERVED = ("self", "out", "keep", "ttl", "timeout", "request_id", "report", "progress", "free_after")
 
 
 def placeholder(name: str, dtype: npt.DTypeLike | None = None,

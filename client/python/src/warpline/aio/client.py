@@ -1,29 +1,27 @@
 """The asynchronous client."""
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline import calls, core, direct, targets, transfers
+from warpline import calls, core, transfers
 from warpline._core import lib
 from warpline.aio.calls import SHARED_BYTES, Calls
-from warpline.aio.reductions import Reductions
 from warpline.aio.tensors import Tensor
 from warpline.aio.threads import calling, copying, unless_small
 from warpline.arrays import Array, Operand
-from warpline.arguments import Axes
-from warpline.calls import Call, Input, Progress, Report
+from warpline.calls import Call, Input
 from warpline.expressions import Operators
-from warpline.names import Activation, Precision, ReduceOp
+from warpline.operations import CallOptions, Operations, check_names, settings_of
 from warpline.programs import Program, plan_run
 from warpline.reports import ServerInfo
 from warpline.residents import Resident, TensorInfo
 
 
-class Client(Reductions):
+class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]):
     """The asynchronous client, for one event loop. It is an asynchronous context manager (`async with`).
 
     No call blocks the loop. The library's threads send requests and receive results, and a descriptor that the loop
@@ -55,107 +53,6 @@ class Client(Reductions):
         await calling(self._connection.close)
         if self._calls is not None:
             self._calls.close()
-
-    @overload
-    async def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ...,
-                        out: Array | None = ..., keep: Literal[False] = ..., ttl: None = ...,
-                        timeout: float | None = ..., request_id: str | None = ...,
-                        report: Report | None = ..., progress: Progress | None = ...) -> Array: ...
-
-    @overload
-    async def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
-                        ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                        report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
-
-    async def transpose(self, x: Input, axes: Iterable[int] | None = None, *, variant: str = "",
-                        out: Array | None = None, keep: bool = False, ttl: float | None = None,
-                        timeout: float | None = None, request_id: str | None = None,
-                        report: Report | None = None, progress: Progress | None = None) -> Array | Tensor:
-        """See warpline.Client.transpose."""
-        call = await copying([x], direct.transpose, x, axes, variant, calls.keep_of(keep, ttl, out))
-        return await self._result(call, out, timeout, request_id, report, progress)
-
-    @overload
-    async def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ...,
-                   beta: float | None = ..., bias: Input | None = ..., activation: Activation | None = ...,
-                   trans_a: bool = ..., trans_b: bool = ..., precision: Precision | None = ...,
-                   dtype: npt.DTypeLike | None = ..., variant: str = ..., out: Array | None = ...,
-                   keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-                   request_id: str | None = ..., report: Report | None = ...,
-                   progress: Progress | None = ...) -> Array: ...
-
-    @overload
-    async def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ...,
-                   beta: float | None = ..., bias: Input | None = ..., activation: Activation | None = ...,
-                   trans_a: bool = ..., trans_b: bool = ..., precision: Precision | None = ...,
-                   dtype: npt.DTypeLike | None = ..., variant: str = ..., keep: Literal[True],
-                   ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                   report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
-
-    async def gemm(self, a: Input, b: Input, c: Input | None = None, *, alpha: float | None = None,
-                   beta: float | None = None, bias: Input | None = None, activation: Activation | None = None,
-                   trans_a: bool = False, trans_b: bool = False, precision: Precision | None = None,
-                   dtype: npt.DTypeLike | None = None, variant: str = "", out: Array | None = None,
-                   keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-                   request_id: str | None = None, report: Report | None = None,
-                   progress: Progress | None = None) -> Array | Tensor:
-        """See warpline.Client.gemm."""
-        call = await copying([a, b, c, bias], direct.gemm, a, b, c, alpha, beta, bias, activation, trans_a, trans_b,
-                             precision, dtype, variant, calls.keep_of(keep, ttl, out))
-        return await self._result(call, out, timeout, request_id, report, progress)
-
-    @overload
-    async def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., out: Array | None = ...,
-                     keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-                     request_id: str | None = ..., report: Report | None = ...,
-                     progress: Progress | None = ...) -> Array: ...
-
-    @overload
-    async def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., keep: Literal[True],
-                     ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                     report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
-
-    async def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = None, out: Array | None = None,
-                     keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-                     request_id: str | None = None, report: Report | None = None,
-                     progress: Progress | None = None) -> Array | Tensor:
-        """See warpline.Client.matmul."""
-        call = await copying([a, b], direct.gemm, a, b, None, None, None, None, None, False, False, None, dtype, "",
-                             calls.keep_of(keep, ttl, out))
-        return await self._result(call, out, timeout, request_id, report, progress)
-
-    @overload
-    async def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
-                     dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., out: Array | None = ...,
-                     keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
-                     request_id: str | None = ..., report: Report | None = ...,
-                     progress: Progress | None = ...) -> Array: ...
-
-    @overload
-    async def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
-                     dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., keep: Literal[True],
-                     ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-                     report: Report | None = ..., progress: Progress | None = ...) -> Tensor: ...
-
-    async def reduce(self, x: Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
-                     dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
-                     keep: bool = False, ttl: float | None = None, timeout: float | None = None,
-                     request_id: str | None = None, report: Report | None = None,
-                     progress: Progress | None = None) -> Array | Tensor:
-        """See warpline.Client.reduce."""
-        call = await copying([x], direct.reduce, x, op, axis, keepdims, dtype, ddof, variant,
-                             calls.keep_of(keep, ttl, out))
-        return await self._result(call, out, timeout, request_id, report, progress)
-
-    async def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
-                  keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
-                  request_id: str | None = None, report: Report | None = None, progress: Progress | None = None,
-                  free_after: Sequence[Tensor] = (),
-                  **inputs: Input) -> Any:
-        """See warpline.Client.run."""
-        plan = plan_run(expressions, inputs, keep, ttl, out, free_after)
-        results = await self._results(plan.call, plan.outs, timeout, request_id, report, progress)
-        return await unless_small(plan.copied_bytes, lambda: plan.results(results))
 
     async def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
                   channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
@@ -193,21 +90,29 @@ class Client(Reductions):
             self._end = _closing(self._connection)
             await anext(self._end)
 
-    async def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
-                      report: Report | None, progress: Progress | None) -> Any:
-        return (await self._results(call, [out], timeout, request_id, report, progress))[0]
+    async def _call(self, make: Callable[..., Call], arguments: Sequence[Any], operands: int, keep: bool,
+                    options: CallOptions) -> Any:
+        check_names(make.__name__, options)
+        keeping = calls.keep_of(keep, options.get("ttl"), options.get("out"))
+        call = await copying(arguments[:operands], make, *arguments, keeping)
+        return (await self._send(call, [options.get("out")], options))[0]
 
-    async def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
-                       report: Report | None, progress: Progress | None) -> list[Array | Tensor]:
+    async def _run(self, expressions: Sequence[Operators | Program], inputs: dict[str, Input],
+                   keep: bool | Sequence[bool], free_after: Sequence[Resident],
+                   out: Array | Sequence[Array | None] | None, options: CallOptions) -> Any:
+        plan = plan_run(expressions, inputs, keep, options["ttl"], out, free_after)
+        results = await self._send(plan.call, plan.outs, options)
+        return await unless_small(plan.copied_bytes, lambda: plan.results(results))
+
+    async def _send(self, call: Call, outs: Sequence[Array | None], options: CallOptions) -> list[Array | Tensor]:
         connection = self._connection
-        seconds = connection.timeout if timeout is None else targets.check_timeout(timeout)
-        id = targets.check_request_id(request_id)
+        timeout, id, report, progress = settings_of(options, connection.timeout)
         connection.check_open()
         await self._begin()
         if self._calls is None:
             self._calls = Calls(connection)
         nbytes = sum(operand.array.nbytes for _, operand in call.inputs if isinstance(operand, Operand))
-        request = await unless_small(nbytes, lambda: calls.Request(call, outs, seconds, id, self._reproducible,
+        request = await unless_small(nbytes, lambda: calls.Request(call, outs, timeout, id, self._reproducible,
                                                                       report is not None, progress))
         if connection.shares and nbytes <= SHARED_BYTES:
             nbytes = max(nbytes, calls.result_bytes(call))
