@@ -56,12 +56,12 @@ STANDARD = {
 
 
 def numpy_functions(root):
-    """Those of the package's tables, which are called FUNCTIONS."""
+    """Those that the package's functions register themselves for."""
     names = set()
-    for file in sorted((root / "client/python/src/warpline").glob("*.py")):
-        for written in re.findall(r"^FUNCTIONS: dict\[Any, Any\] = \{(.*?)\}$", file.read_text(), re.DOTALL | re.MULTILINE):
-            names |= set(re.findall(r"\bnp\.(\w+):", written))
-    return sorted(names | {"where"})
+    for file in (root / "client/python/src/warpline").glob("*.py"):
+        for written in re.findall(r"^@implements\((.*)\)$", file.read_text(), re.MULTILINE):
+            names |= set(re.findall(r'"([\w.]+)"', written))
+    return sorted(names)
 
 
 def page(root):

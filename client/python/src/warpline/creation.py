@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from warpline import elementwise, free
 from warpline.dtypes import DTYPES, data_type
+from warpline.implements import implements
 
 if TYPE_CHECKING:
     from warpline.expressions import Expression
@@ -57,14 +58,17 @@ def _like(x: Any, value: Any, dtype: Any, shape: Any) -> "Expression":
     return made
 
 
+@implements("zeros_like")
 def zeros_like(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> "Expression":
     return _like(a, 0, dtype, shape)
 
 
+@implements("ones_like")
 def ones_like(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> "Expression":
     return _like(a, 1, dtype, shape)
 
 
+@implements("full_like")
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True,
               shape: Any = None) -> "Expression":
     return _like(a, fill_value, dtype, shape)
@@ -135,15 +139,13 @@ def _triangle(what: str, x: Any, k: int, lower: bool) -> "Expression":
     return elementwise.make("where", given.program, (inside, given, zero))
 
 
+@implements("tril")
 def tril(m: Any, k: int = 0) -> "Expression":
     """The elements on the k-th diagonal and below it; zeros above."""
     return _triangle("tril", m, k, True)
 
 
+@implements("triu")
 def triu(m: Any, k: int = 0) -> "Expression":
     """The elements on the k-th diagonal and above it; zeros below."""
     return _triangle("triu", m, k, False)
-
-
-FUNCTIONS: dict[Any, Any] = {np.zeros_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like,
-                             np.tril: tril, np.triu: triu}

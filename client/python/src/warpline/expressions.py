@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warpline import creation, elementwise, errors, indexing, masked, ordering, products, selecting, views
+from warpline import elementwise, errors, indexing, masked, ordering, products, selecting, views
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
 from warpline.downloads import note_download
 from warpline.dtypes import name_of
+from warpline.implements import FUNCTIONS
 from warpline.inference import step_kind
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.residents import Remote
@@ -366,8 +367,7 @@ class Operators(Remote):
         return self._apply("greater_equal", self, other)
 
     # np.clip, np.transpose and the like call the methods of their names.
-    _functions = {np.where: selecting.where, **views.FUNCTIONS, **creation.FUNCTIONS, **indexing.FUNCTIONS,
-                  **products.FUNCTIONS, **ordering.FUNCTIONS, **selecting.FUNCTIONS}
+    _functions = FUNCTIONS
 
     # By identity: sets and dicts ask for equality only of objects with one hash.
     __hash__ = object.__hash__

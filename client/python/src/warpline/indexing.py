@@ -11,6 +11,7 @@ from warpline import creation, elementwise, promotion, views
 from warpline.arguments import fields_of
 from warpline.dtypes import DTYPES
 from warpline.elementwise import program_of
+from warpline.implements import implements
 from warpline.views import shape_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def _made(kind: str, x: Any, others: Sequence[Any], fields: dict[str, Any]) -> "
     return made
 
 
+@implements("take")
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> "Expression":
     """Elements along an axis, as `np.take`. None: of all elements in a row. mode: What happens to indices out of range:
     "raise" is an error of the server, "wrap" counts on from the other end, "clip" takes the nearest."""
@@ -60,6 +62,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     return _made("take", x, [chosen], {"axis": along})
 
 
+@implements("take_along_axis")
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> "Expression":
     """Elements by indices of the same rank, as `np.take_along_axis`. Indices out of range are an error of the server."""
     program = program_of("take_along_axis", arr, indices)
@@ -184,6 +187,7 @@ def _is_array(part: Any) -> bool:
     return hasattr(part, "_apply")
 
 
+@implements("roll")
 def roll(a: Any, shift: Any, axis: Any = None) -> "Expression":
     """Elements that leave one end of an axis come in at the other, as `np.roll`."""
     if axis is None:
@@ -195,11 +199,13 @@ def roll(a: Any, shift: Any, axis: Any = None) -> "Expression":
     return _made("roll", a, [], {"shifts": shifts, "axes": axes})
 
 
+@implements("tile")
 def tile(A: Any, reps: Any) -> "Expression":  # noqa: N803
     """The array again and again along each axis, as `np.tile`."""
     return _made("tile", A, [], {"counts": [operator.index(n) for n in np.atleast_1d(reps)]})
 
 
+@implements("repeat")
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> "Expression":
     """Each element several times, as `np.repeat`. repeats: A number, or one for each element of the axis."""
     counts = np.asarray(repeats)
@@ -213,6 +219,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> "Expression":
 _PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
+@implements("pad")
 def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> "Expression":
     """More elements at the ends of axes, as `np.pad`: `constant_values`, or what the modes edge, reflect,
     symmetric and wrap say. Values may be pairs, as widths are."""
@@ -247,6 +254,7 @@ def _padded(array: Any, widths: Any, number: Any) -> "Expression":
     return _made("pad", given, values, {"before": widths[:, 0].tolist(), "after": widths[:, 1].tolist()})
 
 
+@implements("diff")
 def diff(a: Any, n: int = 1, axis: int = -1) -> "Expression":
     """Differences of neighbours along an axis, n times, as `np.diff`."""
     count, rank = operator.index(n), len(shape_of("diff", a))
@@ -260,8 +268,3 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> "Expression":
         later, earlier = views.item(result, (*before, slice(1, None))), views.item(result, (*before, slice(None, -1)))
         result = later != earlier if later.dtype == bool else later - earlier
     return result if result is not a else elementwise.positive(a)
-
-
-FUNCTIONS: dict[Any, Any] = {
-    np.take: take, np.take_along_axis: take_along_axis, np.roll: roll, np.tile: tile, np.repeat: repeat, np.pad: pad,
-    np.diff: diff}

@@ -9,6 +9,7 @@ from warpline import arguments, creation, elementwise, indexing, promotion, view
 from warpline.arguments import fields_of
 from warpline.dtypes import DTYPES, result_data_type
 from warpline.elementwise import program_of
+from warpline.implements import implements
 from warpline.views import shape_of
 
 if TYPE_CHECKING:
@@ -44,11 +45,13 @@ def scan(x: Any, op: str, axis: int | None = None, *, dtype: Any = None, exclusi
     return made
 
 
+@implements("cumsum")
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> "Expression":
     views.check_no_out(out)
     return scan(a, "sum", axis, dtype=dtype)
 
 
+@implements("cumprod")
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> "Expression":
     views.check_no_out(out)
     return scan(a, "prod", axis, dtype=dtype)
@@ -68,11 +71,13 @@ def _cumulative(x: Any, op: str, axis: int | None, dtype: Any, out: None, includ
     return views.concatenate([creation.full(sizes, 1 if op == "prod" else 0, result.dtype), result], along)
 
 
+@implements("cumulative_sum")
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: None = None,
                    include_initial: bool = False) -> "Expression":
     return _cumulative(x, "sum", axis, dtype, out, include_initial)
 
 
+@implements("cumulative_prod")
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, out: None = None,
                     include_initial: bool = False) -> "Expression":
     return _cumulative(x, "prod", axis, dtype, out, include_initial)
@@ -96,6 +101,7 @@ def _check_kind(kind: Any, order: Any) -> None:
         raise ValueError(f"kind is {kind!r}: every sort is stable")
 
 
+@implements("sort")
 def sort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None,
          descending: bool = False) -> "Expression":
     """Sorted along an axis, as `np.sort`; None: all elements in a row. NaN comes last, in descending order too."""
@@ -106,6 +112,7 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *,
     return made
 
 
+@implements("argsort")
 def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None,
             descending: bool = False) -> "Expression":
     """The places of the sorted elements, as `np.argsort`, always of a stable sort."""
@@ -116,12 +123,14 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None,
     return made
 
 
+@implements("partition")
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: None = None) -> "Expression":
     """Elements in an order with each kth in its place, as `np.partition`: all of them sorted. `topk` takes the first."""
     _check_kth(a, kth, axis, kind)
     return sort(a, axis, order=order)
 
 
+@implements("argpartition")
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: None = None) -> "Expression":
     """The places of `partition`, as `np.argpartition`: those of all elements sorted."""
     _check_kth(a, kth, axis, kind)
@@ -170,6 +179,7 @@ def _further(step: "Expression") -> "Expression":
     return made
 
 
+@implements("searchsorted")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> "Expression":
     """The places of v in a sorted vector, as `np.searchsorted`. sorter: the places that sort a."""
     if side not in ("left", "right"):
@@ -187,6 +197,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> "Exp
     return made
 
 
+@implements("quantile")
 def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
              keepdims: bool = False) -> "Expression":
     """The q-quantiles along an axis, as `np.quantile`, interpolated linearly. q: A number, or several, in [0, 1], known
@@ -227,6 +238,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
     return views.reshape(result, kept if wanted.ndim == 0 else [len(position), *kept]) if keepdims else result
 
 
+@implements("median")
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> "Expression":
     """The median along an axis, as `np.median`: the mean of the middle elements."""
     views.check_no_out(out)
@@ -241,6 +253,7 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     return views.reshape(middle, kept) if keepdims else middle
 
 
+@implements("percentile")
 def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False) -> "Expression":
     """As quantile, of q in [0, 100]."""
@@ -263,12 +276,3 @@ def _one_axis(what: str, a: Any, axis: Any, keepdims: bool) -> "tuple[Expression
     rest = [i for i in range(len(shape)) if i not in axes]
     moved = given.transpose(rest + axes) if shape else given
     return views.reshape(moved, [*(shape[i] for i in rest), -1]), len(rest), kept
-
-
-FUNCTIONS: dict[Any, Any] = {
-    np.cumsum: cumsum, np.cumprod: cumprod, np.sort: sort, np.argsort: argsort,
-    np.partition: partition, np.argpartition: argpartition, np.searchsorted: searchsorted,
-    np.median: median, np.quantile: quantile, np.percentile: percentile}
-for _name, _function in (("cumulative_sum", cumulative_sum), ("cumulative_prod", cumulative_prod)):
-    if hasattr(np, _name):
-        FUNCTIONS[getattr(np, _name)] = _function

@@ -10,6 +10,7 @@ import numpy as np
 from warpline import views
 from warpline.dtypes import DTYPES
 from warpline.elementwise import program_of
+from warpline.implements import implements
 from warpline.views import shape_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _F32 = DTYPES["DATA_TYPE_F32"]
 _HALVES = (DTYPES["DATA_TYPE_F16"], DTYPES["DATA_TYPE_BF16"])
 
 
+@implements("outer", "linalg.outer")
 def outer(a: Any, b: Any, out: None = None) -> "Expression":
     """The products of each element of a with each of b, as `np.outer`."""
     views.check_no_out(out)
@@ -27,6 +29,7 @@ def outer(a: Any, b: Any, out: None = None) -> "Expression":
     return left[:, None] * right[None, :]
 
 
+@implements("linalg.vecdot")
 def vecdot(x1: Any, x2: Any, axis: int = -1) -> "Expression":
     """Sums of products along an axis of both, the first factor conjugated, as `np.vecdot`. The other axes are broadcast.
     Products of 16-bit floats are added up in f32."""
@@ -43,6 +46,7 @@ def vecdot(x1: Any, x2: Any, axis: int = -1) -> "Expression":
     return (left * right).sum(-1, dtype=dtype)
 
 
+@implements("tensordot", "linalg.tensordot")
 def tensordot(a: Any, b: Any, axes: Any = 2) -> "Expression":
     """Sums of products along axes of both, as `np.tensordot`."""
     program = program_of("tensordot", a, b)
@@ -65,6 +69,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> "Expression":
     return views.reshape(rows @ columns, [sizes_a[i] for i in kept_a] + [sizes_b[i] for i in kept_b])
 
 
+@implements("dot")
 def dot(a: Any, b: Any, out: None = None) -> "Expression":
     """Sums over the last axis of a and the last but one of b, as `np.dot`."""
     views.check_no_out(out)
@@ -76,6 +81,7 @@ def dot(a: Any, b: Any, out: None = None) -> "Expression":
     return tensordot(left, right, ([rank_a - 1], [max(rank_b - 2, 0)]))
 
 
+@implements("inner")
 def inner(a: Any, b: Any) -> "Expression":
     """Sums over the last axes of both, as `np.inner`."""
     program = program_of("inner", a, b)
@@ -86,13 +92,8 @@ def inner(a: Any, b: Any) -> "Expression":
     return tensordot(left, right, ([rank_a - 1], [rank_b - 1]))
 
 
+@implements("trace")
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> "Expression":
     """Sums of diagonals, as `np.trace`."""
     views.check_no_out(out)
     return views.diagonal(a, offset, axis1, axis2).sum(-1, dtype=dtype)
-
-
-FUNCTIONS: dict[Any, Any] = {np.outer: outer, np.tensordot: tensordot, np.dot: dot, np.inner: inner, np.trace: trace}
-for _name, _function in (("outer", outer), ("vecdot", vecdot), ("tensordot", tensordot)):
-    if hasattr(np.linalg, _name):  # since NumPy 2
-        FUNCTIONS[getattr(np.linalg, _name)] = _function

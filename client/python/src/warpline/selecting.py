@@ -8,6 +8,7 @@ import numpy as np
 from warpline import creation, elementwise, indexing, ordering, views
 from warpline.dtypes import DTYPES
 from warpline.elementwise import program_of
+from warpline.implements import implements
 from warpline.views import shape_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def masked(x: Any, mask: Any) -> "Expression":
     return made
 
 
+@implements("compress")
 def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) -> "Expression":
     """The elements of all in a row, or along axis 0, for which the condition is true, as `np.compress`."""
     views.check_no_out(out)
@@ -41,6 +43,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) 
     return masked(x if length == size else views.item(x, slice(length)), chosen)
 
 
+@implements("extract")
 def extract(condition: Any, arr: Any) -> "Expression":
     """The elements for which the condition is true, as `np.extract`."""
     program = program_of("extract", condition, arr)
@@ -54,17 +57,20 @@ def _true(x: Any) -> "Expression":
     return given if given.dtype == _BOOL else given != 0
 
 
+@implements("where")
 def where(condition: Any, *values: Any) -> Any:
     """`np.where`: of the condition alone, the places where it is true."""
     return elementwise.where(condition, *values) if values else nonzero(condition)
 
 
+@implements("count_nonzero")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> "Expression":
     """How many elements along axes are not 0, as `np.count_nonzero`."""
     made: Expression = program_of("count_nonzero", a)._expression(a).reduce("count_nonzero", axis, keepdims=keepdims)
     return made
 
 
+@implements("nonzero")
 def nonzero(a: Any) -> "tuple[Expression, ...]":
     """The places of elements that are not 0, an expression for each axis, as `np.nonzero`."""
     mask, shape = _true(a), shape_of("nonzero", a)
@@ -73,12 +79,14 @@ def nonzero(a: Any) -> "tuple[Expression, ...]":
     return tuple(masked(creation._index(shape, axis, _I64), mask) for axis in range(len(shape)))
 
 
+@implements("argwhere")
 def argwhere(a: Any) -> "Expression":
     """The places of elements that are not 0, a row for each, as `np.argwhere`."""
     mask, shape = _true(a), shape_of("argwhere", a)
     return masked(views.stack([creation._index(shape, axis, _I64) for axis in range(len(shape))], -1), mask)
 
 
+@implements("flatnonzero")
 def flatnonzero(a: Any) -> "Expression":
     """The places of elements that are not 0 among all in a row, as `np.flatnonzero`."""
     return nonzero(views.reshape(a, -1))[0]
@@ -140,28 +148,33 @@ class UniqueAll(NamedTuple):
     counts: Any
 
 
+@implements("unique_values")
 def unique_values(x: Any) -> "Expression":
     """The different elements, sorted. NaN differs from NaN."""
     groups = _groups(x, False)
     return masked(groups.ordered, groups.first)
 
 
+@implements("unique_counts")
 def unique_counts(x: Any) -> UniqueCounts:
     groups = _groups(x, False)
     return UniqueCounts(masked(groups.ordered, groups.first), _counts(groups))
 
 
+@implements("unique_inverse")
 def unique_inverse(x: Any) -> UniqueInverse:
     groups = _groups(x, False)
     return UniqueInverse(masked(groups.ordered, groups.first), _inverse(groups))
 
 
+@implements("unique_all")
 def unique_all(x: Any) -> UniqueAll:
     groups = _groups(x, False)
     return UniqueAll(masked(groups.ordered, groups.first), masked(groups.places, groups.first), _inverse(groups),
                      _counts(groups))
 
 
+@implements("unique")
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:
     """The different elements, sorted, as `np.unique`, and what else is asked for."""
@@ -176,10 +189,3 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     if return_counts:
         results.append(_counts(groups))
     return results[0] if len(results) == 1 else tuple(results)
-
-
-FUNCTIONS: dict[Any, Any] = {np.count_nonzero: count_nonzero, np.compress: compress, np.extract: extract, np.nonzero: nonzero, np.argwhere: argwhere,
-                             np.flatnonzero: flatnonzero, np.unique: unique}
-for _function in (unique_values, unique_counts, unique_inverse, unique_all):
-    if hasattr(np, _function.__name__):
-        FUNCTIONS[getattr(np, _function.__name__)] = _function

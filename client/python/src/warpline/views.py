@@ -12,6 +12,7 @@ import numpy as np
 
 from warpline import promotion
 from warpline.elementwise import program_of
+from warpline.implements import implements
 
 if TYPE_CHECKING:
     from warpline.expressions import Expression
@@ -54,6 +55,7 @@ def axes_of(axes: Any, rank: int) -> list[int]:
     return found
 
 
+@implements("reshape")
 def reshape(x: Any, shape: Any, order: str = "C", **unsupported: Any) -> "Expression":
     """The elements in row-major order with another shape, of which one size may be -1."""
     if order != "C" or any(value is not None for value in unsupported.values()):
@@ -62,11 +64,13 @@ def reshape(x: Any, shape: Any, order: str = "C", **unsupported: Any) -> "Expres
     return _make("reshape", x, {"shape": tuple(operator.index(size) for size in sizes)})
 
 
+@implements("broadcast_to")
 def broadcast_to(x: Any, shape: Any, subok: bool = False) -> "Expression":
     sizes = list(shape) if isinstance(shape, Iterable) else [shape]
     return _make("broadcast_to", x, {"shape": tuple(operator.index(size) for size in sizes)})
 
 
+@implements("squeeze")
 def squeeze(x: Any, axis: Any = None) -> "Expression":
     """Without axes of size 1: the given ones, or all of them."""
     shape = shape_of("squeeze", x)
@@ -76,6 +80,7 @@ def squeeze(x: Any, axis: Any = None) -> "Expression":
     return reshape(x, [size for i, size in enumerate(shape) if i not in gone])
 
 
+@implements("expand_dims")
 def expand_dims(x: Any, axis: Any = 0) -> "Expression":
     """With new axes of size 1, which have these places in the result."""
     shape = shape_of("expand_dims", x)
@@ -84,6 +89,7 @@ def expand_dims(x: Any, axis: Any = 0) -> "Expression":
     return reshape(x, [1 if i in places else next(sizes) for i in range(len(shape) + count)])
 
 
+@implements("moveaxis")
 def moveaxis(x: Any, source: Any, destination: Any) -> "Expression":
     rank = len(shape_of("moveaxis", x))
     from_axes, to_axes = axes_of(source, rank), axes_of(destination, rank)
@@ -95,6 +101,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> "Expression":
     return _permuted(x, order)
 
 
+@implements("swapaxes")
 def swapaxes(x: Any, axis1: SupportsIndex, axis2: SupportsIndex) -> "Expression":
     rank = len(shape_of("swapaxes", x))
     order = list(range(rank))
@@ -108,6 +115,7 @@ def _permuted(x: Any, order: Sequence[int]) -> "Expression":
     return made
 
 
+@implements("flip")
 def flip(x: Any, axis: Any = None) -> "Expression":
     """In reverse order along some axes, or all."""
     rank = len(shape_of("flip", x))
@@ -115,6 +123,7 @@ def flip(x: Any, axis: Any = None) -> "Expression":
     return _sliced(x, {i: (str(-1), _TO_THE_FIRST, -1) for i in axes})
 
 
+@implements("diagonal")
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Expression":
     return _make("diagonal", x, {"offset": operator.index(offset), "axis1": operator.index(axis1),
                                  "axis2": operator.index(axis2)})
@@ -196,6 +205,7 @@ def _is_integer(part: Any) -> bool:
     return hasattr(part, "__index__") and not isinstance(part, (bool, np.bool_)) and np.ndim(part) == 0
 
 
+@implements("concatenate")
 def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: None = None, *, dtype: Any = None,
                 casting: str = "same_kind") -> "Expression":
     """Joins arrays along an axis; None: all elements of each, in a row. Dtypes are promoted as by NumPy 2."""
@@ -220,6 +230,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: None = None, *
     return made
 
 
+@implements("stack")
 def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, *, dtype: Any = None,
           casting: str = "same_kind") -> "Expression":
     """Joins arrays of one shape along a new axis, which has this place in the result."""
@@ -232,6 +243,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, *, dtype: Any 
     return concatenate([expand_dims(x, place) for x in given], place, out, dtype=dtype, casting=casting)
 
 
+@implements("vstack")
 def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> "Expression":
     program = program_of("vstack", *tup)
     given = [program._expression(x) for x in tup]
@@ -239,6 +251,7 @@ def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind")
     return concatenate(rows, 0, dtype=dtype, casting=casting)
 
 
+@implements("hstack")
 def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> "Expression":
     program = program_of("hstack", *tup)
     given = [program._expression(x) for x in tup]
@@ -247,11 +260,21 @@ def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind")
     return concatenate(whole, 0 if max(ranks) < 2 else 1, dtype=dtype, casting=casting)
 
 
-FUNCTIONS: dict[Any, Any] = {
-    np.reshape: reshape, np.broadcast_to: broadcast_to, np.squeeze: squeeze, np.expand_dims: expand_dims,
-    np.moveaxis: moveaxis, np.swapaxes: swapaxes, np.flip: flip, np.diagonal: diagonal, np.concatenate: concatenate,
-    np.stack: stack, np.vstack: vstack, np.hstack: hstack, np.ravel: lambda x, order="C": reshape(x, -1, order),
-    np.flipud: lambda m: flip(m, 0), np.fliplr: lambda m: flip(m, 1)}
-for _module in (np, np.linalg):
-    if hasattr(_module, "matrix_transpose"):  # since NumPy 2
-        FUNCTIONS[_module.matrix_transpose] = lambda x: swapaxes(x, -1, -2)
+@implements("ravel")
+def ravel(x: Any, order: str = "C") -> "Expression":
+    return reshape(x, -1, order)
+
+
+@implements("flipud")
+def flipud(m: Any) -> "Expression":
+    return flip(m, 0)
+
+
+@implements("fliplr")
+def fliplr(m: Any) -> "Expression":
+    return flip(m, 1)
+
+
+@implements("matrix_transpose", "linalg.matrix_transpose")
+def matrix_transpose(x: Any) -> "Expression":
+    return swapaxes(x, -1, -2)
