@@ -34,11 +34,11 @@ def start(stack, *command, **options):
     return process
 
 
-def write_config(directory, target, token, interval="1s"):
-    """The repository's configuration, with this test's target and token and one interval for all."""
+def write_config(directory, target, token):
+    """The repository's configuration, with this test's target and token and an interval of a second for all."""
     config = (DEPLOY / "prometheus.yml").read_text()
-    for pattern, value in [(r"warpline:9400", target), (r"scrape_interval: \S+", f"scrape_interval: {interval}"),
-                           (r"evaluation_interval: \S+", f"evaluation_interval: {interval}"),
+    for pattern, value in [(r"warpline:9400", target), (r"scrape_interval: \S+", "scrape_interval: 1s"),
+                           (r"evaluation_interval: \S+", "evaluation_interval: 1s"),
                            (r"( *)- job_name: warpline\n", rf"\g<0>\1  authorization: {{credentials: {token}}}\n")]:
         config, count = re.subn(pattern, value, config)
         if count != 1:
