@@ -28,7 +28,7 @@ STAGES = {"plan", "admission", "queue", "copy_in", "device", "respond"}
 MAY_BE_ZERO = {
     "warpline_queue_depth", "warpline_requests_in_flight", "warpline_lane_busy", "warpline_graph_cache_entries",
     "warpline_graph_cache_evictions_total", "warpline_graph_instantiations_total", "warpline_owner_admission_bytes",
-    "grpc_server_started_total",
+    "grpc_server_started_total", "warpline_upload_bytes",
 }
 
 
