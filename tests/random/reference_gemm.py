@@ -102,6 +102,6 @@ def floats(fields, type_, a, b, c, bias, alpha, beta, out):
     largest_a, largest_b = (x.max(axis=axis, keepdims=True, initial=0) for x, axis in zip(sizes, (-1, -2)))
     lost = (k + 3) * max(1, abs(alpha)) + (0 if alpha == 1 else k * (largest_a + largest_b))
     error = relative * magnitude + lost * 2.0**TYPES[acc].smallest
-    largest = np.maximum(np.maximum(products, magnitude), np.maximum(largest_a, largest_b) * abs(alpha))
-    error = np.where(largest > TYPES[acc].greatest / 4, np.inf, error)
+    reached = np.maximum(np.maximum(products, magnitude), np.maximum(largest_a, largest_b) * abs(alpha))
+    error = np.where(reached > TYPES[acc].greatest / 4, np.inf, error)
     return inexact(out, total, error)
