@@ -9,7 +9,6 @@
 #include "client/abi/array.h"
 #include "client/abi/client.h"
 #include "client/abi/error.h"
-#include "client/abi/operation.h"
 #include "client/abi/program.h"
 #include "client/abi/queue.h"
 #include "client/abi/result.h"
@@ -26,7 +25,6 @@ struct Prepared {
   std::vector<std::optional<HostArray>> outs;  // of the destinations that have one
   absl::Duration timeout;
   client::CallOptions options;
-  std::optional<client::OperationArgs> operation;  // in place of the program
 };
 
 struct Inputs {
@@ -118,16 +116,11 @@ absl::StatusOr<Prepared> Prepare(const client::Client& client, const warpline_pr
     call.args.destinations.push_back(std::move(destination));
     has_outs = has_outs || call.outs[i].has_value();
   }
-  if (given.own_request != 0) call.operation = ToOperation(program.program, call.args);
-  if (!call.operation.has_value()) {
-    call.args.program = program.program;
-  } else if (!call.args.destinations.empty()) {
-    call.options.destination = call.args.destinations[0];
-  }
+  call.args.one_step = given.one_step != 0;
+  call.args.program = program.program;
   if (!has_outs) return call;
   // Before anything is sent, where the types can be told.
-  ASSIGN_OR_RETURN(const client::ResultTypes types,
-                   call.operation.has_value() ? ResultTypesOf(*call.operation) : ResultTypesOf(call.args));
+  ASSIGN_OR_RETURN(const client::ResultTypes types, ResultTypesOf(call.args));
   for (std::size_t i = 0; i < call.outs.size() && i < types.size(); ++i) {
     const std::optional<HostArray>& out = call.outs[i];
     if (!out.has_value() || !types[i].has_value()) continue;
@@ -151,33 +144,6 @@ absl::Status Deliver(const std::vector<std::optional<HostArray>>& outs, const cl
   return absl::OkStatus();
 }
 
-// The result of a single operation as that of a program.
-client::RunResult ToRunResult(client::Result result) {
-  client::RunResult run;
-  run.outputs.emplace_back("", std::move(result.array));
-  run.tensors.push_back(std::move(result.tensor));
-  run.execution = std::move(result.execution);
-  return run;
-}
-
-absl::StatusOr<client::RunResult> Compute(client::Client& client, const Prepared& call) {
-  if (!call.operation.has_value()) return client.Run(call.args, call.timeout, call.options);
-  ASSIGN_OR_RETURN(client::Result result, client.Call(*call.operation, call.timeout, call.options));
-  return ToRunResult(std::move(result));
-}
-
-void Start(client::Client& client, const Prepared& call,
-           std::function<void(absl::StatusOr<client::RunResult>)> done) {
-  if (!call.operation.has_value()) {
-    return client.RunAsync(call.args, call.timeout, call.options, std::move(done));
-  }
-  client.CallAsync(*call.operation, call.timeout, call.options,
-                   [done = std::move(done)](absl::StatusOr<client::Result> result) {
-                     if (!result.ok()) return done(result.status());
-                     done(ToRunResult(*std::move(result)));
-                   });
-}
-
 }  // namespace
 }  // namespace warpline::abi
 
@@ -186,7 +152,6 @@ using warpline::abi::Guarded;
 using warpline::abi::HostArray;
 using warpline::abi::Prepare;
 using warpline::abi::Prepared;
-using warpline::abi::Start;
 using warpline::abi::ToHostArray;
 using warpline::client::Operand;
 using warpline::client::RunArgs;
@@ -200,7 +165,7 @@ warpline_error* warpline_run(warpline_client* client, const warpline_program* pr
     RETURN_IF_ERROR(client->Check());
     ASSIGN_OR_RETURN(const Prepared call, Prepare(client->client, *program, {inputs, input_count},
                                                   {destinations, destination_count}, options));
-    ASSIGN_OR_RETURN(RunResult result, Compute(client->client, call));
+    ASSIGN_OR_RETURN(RunResult result, client->client.Run(call.args, call.timeout, call.options));
     RETURN_IF_ERROR(Deliver(call.outs, result));
     *out = new warpline_result(result);
     return absl::OkStatus();
@@ -220,16 +185,17 @@ warpline_error* warpline_submit(warpline_client* client, const warpline_program*
     submitted->user_data = user_data;
     prepared.options.stop = submitted->stop.get_token();
     warpline_call* const ended = submitted.release();
-    // It may have ended, and be gone, when Start returns.
+    // It may have ended, and be gone, when RunAsync returns.
     if (call != nullptr) *call = ended;
     try {
-      Start(client->client, prepared,
-            [queue, ended, outs = std::move(prepared.outs)](absl::StatusOr<RunResult> result) {
-              ended->status = result.status();
-              if (result.ok()) ended->status = Deliver(outs, *result);
-              if (ended->status.ok()) ended->result = std::make_unique<warpline_result>(*result);
-              queue->Push(std::unique_ptr<warpline_call>(ended));
-            });
+      client->client.RunAsync(
+          prepared.args, prepared.timeout, prepared.options,
+          [queue, ended, outs = std::move(prepared.outs)](absl::StatusOr<RunResult> result) {
+            ended->status = result.status();
+            if (result.ok()) ended->status = Deliver(outs, *result);
+            if (ended->status.ok()) ended->result = std::make_unique<warpline_result>(*result);
+            queue->Push(std::unique_ptr<warpline_call>(ended));
+          });
     } catch (...) {  // for want of memory or threads, before the call began
       if (call != nullptr) *call = nullptr;
       delete ended;

@@ -13,6 +13,7 @@
 #include "client/src/result_type.h"
 #include "client/src/shared_region.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/one_step.h"
 
 namespace warpline::client {
 namespace {
@@ -22,6 +23,9 @@ std::size_t BlockBytes(std::size_t bytes) {
   constexpr std::size_t kUnit = RegionAllocator::kLargeAlignment;
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
+
+// The outputs of every request.
+const std::vector<std::string> kOutputs = {kOneStepName};
 
 }  // namespace
 
@@ -81,11 +85,10 @@ SharedPlaces BenchWork::Places() const {
   }};
 }
 
-template <typename Args>
-absl::Status BenchWork::AddMessages(const BenchFlags& flags, const Args& args) {
-  method_ = MethodOf(args);
-  Destination destination;
-  if (keep_) destination.keep = absl::ZeroDuration();
+absl::Status BenchWork::AddMessages(const BenchFlags& flags, RunArgs args) {
+  method_ = RunMethod();
+  if (keep_) args.destinations = {{.keep = absl::ZeroDuration()}};
+  args.destinations.resize(1);
   ASSIGN_OR_RETURN(const ResultTypes types, ResultTypesOf(args));
   const std::optional<ArrayType>& type = types[0];
   const bool shares_results = region_ && !keep_ && type && type->bytes > 0;
@@ -100,7 +103,7 @@ absl::Status BenchWork::AddMessages(const BenchFlags& flags, const Args& args) {
       result.slice = *slice;
       places.results.push_back(std::move(result));
     }
-    absl::StatusOr<OutgoingMessage> message = Encode(args, destination, places);
+    absl::StatusOr<OutgoingMessage> message = Encode(args, places);
     if (!message.ok()) return AsUsageError(message.status());
     messages_.emplace_back();
     messages_.back().Swap(&message->buffer);
@@ -126,7 +129,7 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
     args.reproducible = flags.common.reproducible;
     ASSIGN_OR_RETURN(args.a, work.AddOperand(flags, "a", {s[0], s[2]}, first));
     ASSIGN_OR_RETURN(args.b, work.AddOperand(flags, "b", {s[2], s[1]}, second));
-    RETURN_IF_ERROR(work.AddMessages(flags, args));
+    RETURN_IF_ERROR(work.AddMessages(flags, OneStep(args)));
     args.a = first;
     args.b = second;
     work.args_ = std::move(args);
@@ -139,7 +142,7 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
                     .axes = flags.axes,
                     .variant = flags.common.variant,
                     .reproducible = flags.common.reproducible};
-    RETURN_IF_ERROR(work.AddMessages(flags, args));
+    RETURN_IF_ERROR(work.AddMessages(flags, OneStep(args)));
     args.x = first;
     work.args_ = std::move(args);
     return work;
@@ -152,7 +155,7 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
     work.messages_.emplace_back();
     work.messages_.back().Swap(&message->buffer);
   } else {
-    RETURN_IF_ERROR(work.AddMessages(flags, args));
+    RETURN_IF_ERROR(work.AddMessages(flags, OneStep(args)));
   }
   args.x = first;
   work.args_ = std::move(args);
@@ -173,24 +176,24 @@ absl::StatusOr<std::size_t> BenchWork::Verify(RawChannel& channel, absl::Duratio
       return got;
     return absl::InternalError("wrong result: other bytes came back");
   }
-  Destination destination;
-  if (keep_) destination.keep = absl::ZeroDuration();
-  ASSIGN_OR_RETURN(Result result, DecodeResult(response, destination, MakeUnleased, places_[0]));
-  const bool needs_memory = !result.tensor && places_[0].result(0) == nullptr;
-  if (result.tensor) {
-    ASSIGN_OR_RETURN(result.array, client_->Get(*result.tensor, deadline));
-    RETURN_IF_ERROR(client_->Drop(result.tensor->id(), deadline));
+  const Destination destination = keep_ ? Destination{.keep = absl::ZeroDuration()} : Destination();
+  ASSIGN_OR_RETURN(RunResult result,
+                   DecodeRunResult(response, kOutputs, {&destination, 1}, MakeUnleased, places_[0]));
+  Array& array = result.outputs.front().second;
+  const std::optional<Tensor>& tensor = result.tensors.front();
+  const bool needs_memory = !tensor && places_[0].result(0) == nullptr;
+  if (tensor) {
+    ASSIGN_OR_RETURN(array, client_->Get(*tensor, deadline));
+    RETURN_IF_ERROR(client_->Drop(tensor->id(), deadline));
   }
-  absl::Status status;
-  if (const auto* transpose = std::get_if<TransposeArgs>(&args_)) {
-    status = CheckTranspose(*transpose, result.array);
-  } else if (const auto* gemm = std::get_if<GemmArgs>(&args_)) {
-    status = CheckGemm(*gemm, result.array);
-  } else {
-    status = CheckReduce(std::get<ReduceArgs>(args_), result.array);
-  }
-  if (!status.ok()) return status;
-  return needs_memory ? result.array.bytes() : 0;
+  RETURN_IF_ERROR(CheckResult(array));
+  return needs_memory ? array.bytes() : 0;
+}
+
+absl::Status BenchWork::CheckResult(const Array& result) const {
+  if (const auto* transpose = std::get_if<TransposeArgs>(&args_)) return CheckTranspose(*transpose, result);
+  if (const auto* gemm = std::get_if<GemmArgs>(&args_)) return CheckGemm(*gemm, result);
+  return CheckReduce(std::get<ReduceArgs>(args_), result);
 }
 
 absl::StatusOr<BenchWork::Answer> BenchWork::Decode(const grpc::ByteBuffer& response, std::size_t slot,
@@ -201,10 +204,10 @@ absl::StatusOr<BenchWork::Answer> BenchWork::Decode(const grpc::ByteBuffer& resp
   }
   Destination place = destination;
   if (keep_) place = {.keep = absl::ZeroDuration()};
-  ASSIGN_OR_RETURN(const Result result,
-                   DecodeResult(response, place, MakeUnleased, places_[places_.size() == 1 ? 0 : slot]));
-  if (result.tensor) return Answer{.bytes = 0, .kept = result.tensor->id()};
-  return Answer{.bytes = result.array.bytes(), .kept = {}};
+  ASSIGN_OR_RETURN(const RunResult result, DecodeRunResult(response, kOutputs, {&place, 1}, MakeUnleased,
+                                                           places_[places_.size() == 1 ? 0 : slot]));
+  if (const auto& tensor = result.tensors.front()) return Answer{.bytes = 0, .kept = tensor->id()};
+  return Answer{.bytes = result.outputs.front().second.bytes(), .kept = {}};
 }
 
 }  // namespace warpline::client

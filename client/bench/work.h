@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -54,14 +55,14 @@ class BenchWork {
   // checked stays in args_.
   absl::StatusOr<Operand> AddOperand(const BenchFlags& flags, const char* name, const Shape& shape,
                                      ConstArray& local);
-  template <typename Args>
-  absl::Status AddMessages(const BenchFlags& flags, const Args& args);
+  absl::Status AddMessages(const BenchFlags& flags, RunArgs args);
+  absl::Status CheckResult(const Array& result) const;
   absl::Status OpenRegion(const BenchFlags& flags);
   SharedPlaces Places() const;
 
   bool echo_ = false;
   bool keep_ = false;
-  OperationArgs args_;  // with all operands here
+  std::variant<TransposeArgs, GemmArgs, ReduceArgs> args_;  // with all operands here
   std::string method_;
   std::unique_ptr<Client> client_;  // for everything but the requests that are measured
   std::optional<Region> region_;

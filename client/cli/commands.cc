@@ -77,6 +77,18 @@ absl::Status MakeGemmOperand(Session& session, NpyArray& array, bool& transposed
   return absl::OkStatus();
 }
 
+// The result of a program of one step.
+struct Computed {
+  Array array;
+  std::optional<Tensor> tensor;
+};
+absl::StatusOr<Computed> Compute(Session& session, std::string_view op, RunArgs request,
+                                 const std::string& output) {
+  request.destinations = {session.To(output)};
+  ASSIGN_OR_RETURN(RunResult run, session.Compute(op, std::move(request)));
+  return Computed{std::move(run.outputs.front().second), std::move(run.tensors.front())};
+}
+
 absl::Status RunTranspose(const TransposeFlags& flags, const CommonFlags& common) {
   ASSIGN_OR_RETURN(Session session, Session::Create(flags, common, {&flags.output, 1}));
   ASSIGN_OR_RETURN(const NpyArray x, session.Read(flags.x, common.dtype));
@@ -85,7 +97,7 @@ absl::Status RunTranspose(const TransposeFlags& flags, const CommonFlags& common
                         .perm = std::move(stored_perm),
                         .variant = common.variant,
                         .reproducible = common.reproducible};
-  ASSIGN_OR_RETURN(Result result, session.Compute("transpose", std::move(request), session.To(flags.output)));
+  ASSIGN_OR_RETURN(Computed result, Compute(session, "transpose", OneStep(request), flags.output));
   return session.Write(flags.output, result.array, result.tensor, false);
 }
 
@@ -116,7 +128,7 @@ absl::Status RunGemm(const GemmFlags& flags, const CommonFlags& common) {
     RETURN_IF_ERROR(session.MakeRowMajor(bias));
     request.bias = bias.stored;
   }
-  ASSIGN_OR_RETURN(Result result, session.Compute("gemm", std::move(request), session.To(flags.output)));
+  ASSIGN_OR_RETURN(Computed result, Compute(session, "gemm", OneStep(request), flags.output));
   return session.Write(flags.output, result.array, result.tensor, false);
 }
 
@@ -134,7 +146,7 @@ absl::Status RunReduce(const ReduceFlags& flags, const CommonFlags& common) {
   }
   ASSIGN_OR_USAGE(request.axes, StoredAxes(x, flags.request.axes));
   request.x = x.stored;
-  ASSIGN_OR_RETURN(Result result, session.Compute("reduce", std::move(request), session.To(flags.output)));
+  ASSIGN_OR_RETURN(Computed result, Compute(session, "reduce", OneStep(request), flags.output));
   return session.Write(flags.output, result.array, result.tensor, x.fortran && result.array.shape().rank > 1);
 }
 

@@ -219,7 +219,7 @@ absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
     request.inputs.emplace_back(input.name, array.stored);
   }
   for (const std::string& path : paths) request.destinations.push_back(session.To(path));
-  ASSIGN_OR_RETURN(RunResult result, session.Compute(request));
+  ASSIGN_OR_RETURN(RunResult result, session.Compute("run", request));
   for (std::size_t i = 0; i < results.size(); ++i) {
     RETURN_IF_ERROR(session.Write(results[i].path, result.outputs[i].second, result.tensors[i], false));
   }

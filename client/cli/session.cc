@@ -4,7 +4,6 @@
 #include <random>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -29,26 +28,14 @@ Timing::Array Described(const std::string& name, const Array& array, const std::
   return {.name = name, .dtype = array.dtype(), .shape = array.shape()};
 }
 
-std::vector<Timing::Array> Described(const Result& result) {
-  return {Described("", result.array, result.tensor)};
-}
-
-std::vector<Timing::Array> Described(const RunResult& result) {
+// The only result of a program of one step has no name.
+std::vector<Timing::Array> Described(const RunResult& result, bool one_step) {
   std::vector<Timing::Array> arrays;
   for (std::size_t i = 0; i < result.outputs.size(); ++i) {
-    arrays.push_back(Described(result.outputs[i].first, result.outputs[i].second, result.tensors[i]));
+    const std::string name = one_step ? "" : result.outputs[i].first;
+    arrays.push_back(Described(name, result.outputs[i].second, result.tensors[i]));
   }
   return arrays;
-}
-
-std::vector<Operand*> OperandsOf(OperationArgs& request) {
-  if (auto* transpose = std::get_if<TransposeArgs>(&request)) return {&transpose->x};
-  if (auto* reduce = std::get_if<ReduceArgs>(&request)) return {&reduce->x};
-  auto& gemm = std::get<GemmArgs>(request);
-  std::vector<Operand*> operands = {&gemm.a, &gemm.b};
-  if (gemm.c) operands.push_back(&*gemm.c);
-  if (gemm.bias) operands.push_back(&*gemm.bias);
-  return operands;
 }
 
 // Checks the path of an output.
@@ -150,22 +137,21 @@ absl::Status Session::Write(const std::string& path, const Array& array, std::op
   return status.ok() ? status : AsFileError(status);
 }
 
-std::vector<std::string_view> Session::WaysOf(std::span<Operand* const> operands,
-                                              std::span<const Destination> places,
-                                              const Streamed& streamed) const {
+std::vector<std::string_view> Session::WaysOf(const RunArgs& request, const Streamed& streamed) const {
   std::vector<std::string_view> ways;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    ways.push_back(transport_.WayOf(*operands[i], i, streamed));
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    ways.push_back(transport_.WayOf(request.inputs[i].second, i, streamed));
   }
-  for (std::size_t i = 0; i < places.size(); ++i) ways.push_back(Transport::WayOf(places[i], i, streamed));
+  for (std::size_t i = 0; i < request.destinations.size(); ++i) {
+    ways.push_back(Transport::WayOf(request.destinations[i], i, streamed));
+  }
   return ways;
 }
 
-template <typename Send>
-auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span<Operand* const> operands,
-                    std::span<const Destination> places, Send send) -> decltype(send(CallOptions())) {
+absl::StatusOr<RunResult> Session::Send(std::string_view op, const RunArgs& request) {
   // A request that cannot be sent at all is refused here, and must not look like an answer of the server.
   // A request that is too large for a message may travel in ranges.
+  const absl::Status sendable = Encode(request, transport_.shared()).status();
   const bool is_too_large = absl::IsResourceExhausted(sendable) && streams_;
   if (!sendable.ok() && !is_too_large) return AsUsageError(sendable);
   const absl::Time start = absl::Now();
@@ -177,41 +163,22 @@ auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span
                               if (!line) line.emplace(std::string(op), total, /*quiet=*/false);
                               line->Show(bytes);
                             }};
-  auto result = send(options);
+  absl::StatusOr<RunResult> result = client_->Run(request, common_.deadline, options);
   line.reset();
-  if (result.ok() && common_.timings) {
+  if (!result.ok()) return WithRequestId(result.status(), request_id);
+  if (common_.timings) {
     const Timing timing{.op = op,
-                        .arrays = Described(*result),
-                        .ways = WaysOf(operands, places, result->streamed),
+                        .arrays = Described(*result, request.one_step),
+                        .ways = WaysOf(request, result->streamed),
                         .wall = absl::Now() - start,
                         .execution = result->execution};
     std::fputs(FormatTiming(timing, common_.json).c_str(), prints_to_stderr_ ? stderr : stdout);
   }
-  if (!result.ok()) return WithRequestId(result.status(), request_id);
   return result;
 }
 
-absl::StatusOr<Result> Session::ComputeAt(std::string_view op, OperationArgs& request,
-                                          const Destination& destination) {
-  const absl::Status sendable = std::visit(
-      [&](const auto& args) { return Encode(args, destination, transport_.shared()).status(); }, request);
-  return Timed(sendable, op, OperandsOf(request), {&destination, 1}, [&](CallOptions options) {
-    options.destination = destination;
-    return client_->Call(request, common_.deadline, options);
-  });
-}
-
-absl::StatusOr<Result> Session::Compute(std::string_view op, OperationArgs request, Destination destination) {
-  ASSIGN_OR_RETURN(const ResultTypes types, ResultTypesOf(request));
-  if (destination.keep) return ComputeAt(op, request, destination);
-  ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place(types));
-  return ComputeAt(op, request, places[0]);
-}
-
-absl::StatusOr<RunResult> Session::Compute(RunArgs request) {
+absl::StatusOr<RunResult> Session::Compute(std::string_view op, RunArgs request) {
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(request));
-  std::vector<Operand*> operands;
-  for (auto& [name, operand] : request.inputs) operands.push_back(&operand);
   request.destinations.resize(types.size());
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (request.destinations[i].keep) types[i].reset();
@@ -220,18 +187,14 @@ absl::StatusOr<RunResult> Session::Compute(RunArgs request) {
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (!request.destinations[i].keep) request.destinations[i] = places[i];
   }
-  const absl::Status sendable = Encode(request, transport_.shared()).status();
-  return Timed(sendable, "run", operands, request.destinations,
-               [&](const CallOptions& options) { return client_->Run(request, common_.deadline, options); });
+  return Send(op, request);
 }
 
 absl::Status Session::MakeRowMajor(NpyArray& array) {
   if (!array.fortran) return absl::OkStatus();
-  OperationArgs request = TransposeArgs{.x = array.stored, .perm = ToRowMajorPerm(array)};
-  ASSIGN_OR_RETURN(const ResultTypes types, ResultTypesOf(request));
-  ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place(types));
-  ASSIGN_OR_RETURN(const Result result, ComputeAt("transpose", request, places[0]));
-  array = {.stored = result.array.View()};
+  const TransposeArgs request{.x = array.stored, .perm = ToRowMajorPerm(array)};
+  ASSIGN_OR_RETURN(const RunResult result, Compute("transpose", OneStep(request)));
+  array = {.stored = result.outputs.front().second.View()};
   return absl::OkStatus();
 }
 

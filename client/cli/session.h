@@ -49,23 +49,16 @@ class Session {
   absl::Status Write(const std::string& path, const Array& array, std::optional<Tensor>& tensor,
                      bool fortran) const;
 
-  // One request, which has the whole deadline. Prints its timing, if that is wanted.
-  absl::StatusOr<Result> Compute(std::string_view op, OperationArgs request, Destination destination);
-  absl::StatusOr<RunResult> Compute(RunArgs request);
+  // One request, which has the whole deadline. Prints its timing, as that of `op`, if that is wanted.
+  absl::StatusOr<RunResult> Compute(std::string_view op, RunArgs request);
 
   // Has the server bring a Fortran array into row-major order, where no renumbering of axes will do.
   absl::Status MakeRowMajor(NpyArray& array);
 
  private:
   Session(const CommonFlags& common, bool prints_to_stderr, const SessionFlags& flags);
-  absl::StatusOr<Result> ComputeAt(std::string_view op, OperationArgs& request,
-                                   const Destination& destination);
-  // `places` are those of the results. `send` gets the options of the request.
-  template <typename Send>
-  auto Timed(const absl::Status& sendable, std::string_view op, std::span<Operand* const> operands,
-             std::span<const Destination> places, Send send) -> decltype(send(CallOptions()));
-  std::vector<std::string_view> WaysOf(std::span<Operand* const> operands,
-                                       std::span<const Destination> places, const Streamed& streamed) const;
+  absl::StatusOr<RunResult> Send(std::string_view op, const RunArgs& request);
+  std::vector<std::string_view> WaysOf(const RunArgs& request, const Streamed& streamed) const;
 
   CommonFlags common_;
   bool prints_to_stderr_;  // as a result, or its id, goes to standard output

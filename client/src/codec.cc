@@ -77,18 +77,6 @@ void AppendMessage(MessageWriter& message, int field, const google::protobuf::Me
   message.Append(encoded);
 }
 
-absl::Status AppendTensor(MessageWriter& message, int field, const char* name, const Operand& operand,
-                          const SharedPlaces& shared) {
-  ASSIGN_OR_RETURN(const Written written, Write(name, operand, shared));
-  if (!written.payload) {
-    AppendMessage(message, field, written.tensor);
-    return absl::OkStatus();
-  }
-  message.Append(TensorHead(field, written.tensor, written.payload->bytes));
-  message.AppendPayload(*written.payload);
-  return absl::OkStatus();
-}
-
 absl::Status AppendNamedTensor(MessageWriter& message, int field, const std::string& name,
                                const Operand& operand, const SharedPlaces& shared) {
   ASSIGN_OR_RETURN(Written written, Write(name, operand, shared));
@@ -104,10 +92,9 @@ absl::Status AppendNamedTensor(MessageWriter& message, int field, const std::str
   return absl::OkStatus();
 }
 
-// Adds where the result goes, unless it comes back in the response; `output` is empty but for programs,
-// `shared` null if it is not in shared memory.
-template <typename Request>
-absl::Status AddSink(Request& request, const std::string& output, const Destination& destination,
+// Adds where the result goes, unless it comes back in the response. `shared` is null if it is not in shared
+// memory.
+absl::Status AddSink(v1::RunRequest& request, const std::string& output, const Destination& destination,
                      const SharedResult* shared) {
   if (shared != nullptr) {
     v1::Sink& sink = *request.mutable_options()->add_sinks();
@@ -130,8 +117,7 @@ absl::Status AddSink(Request& request, const std::string& output, const Destinat
   return absl::OkStatus();
 }
 
-template <typename Request, typename Args>
-absl::Status SetOptions(const Args& args, const SentOptions& options, Request& request) {
+absl::Status SetOptions(const RunArgs& args, const SentOptions& options, v1::RunRequest& request) {
   if (options.free_after.size() > kMaxFreeAfter) {
     return FieldError("options.free_after",
                       absl::StrCat(options.free_after.size(), " ids; the limit is ", kMaxFreeAfter));
@@ -199,68 +185,7 @@ absl::StatusOr<Stored> Store(const Arrived<Response>& response, const Tensor& te
   return stored;
 }
 
-// These are why one function serves three messages. They compare as int, because enumerations of different
-// messages do not compare.
-static_assert(int{v1::GemmResponse::kDFieldNumber} == v1::TransposeResponse::kYFieldNumber);
-static_assert(int{v1::ReduceResponse::kYFieldNumber} == v1::TransposeResponse::kYFieldNumber);
-static_assert(int{v1::GemmResponse::kExecutionFieldNumber} == v1::TransposeResponse::kExecutionFieldNumber);
-static_assert(int{v1::ReduceResponse::kExecutionFieldNumber} == v1::TransposeResponse::kExecutionFieldNumber);
-
 }  // namespace
-
-absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination,
-                                       const SharedPlaces& shared, const SentOptions& options) {
-  v1::TransposeRequest request;  // without its tensor, as below
-  request.mutable_perm()->Add(args.perm.begin(), args.perm.end());
-  request.set_variant(args.variant);
-  RETURN_IF_ERROR(SetOptions(args, options, request));
-  RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
-  MessageWriter message;
-  RETURN_IF_ERROR(AppendTensor(message, v1::TransposeRequest::kXFieldNumber, "x", args.x, shared));
-  message.Append(request.SerializeAsString());
-  return std::move(message).Finish();
-}
-
-absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination,
-                                       const SharedPlaces& shared, const SentOptions& options) {
-  v1::GemmRequest request;
-  request.set_trans_a(args.trans_a);
-  request.set_trans_b(args.trans_b);
-  if (args.alpha) request.set_alpha(*args.alpha);
-  if (args.beta) request.set_beta(*args.beta);
-  request.set_precision(args.precision);
-  request.set_variant(args.variant);
-  RETURN_IF_ERROR(SetOptions(args, options, request));
-  request.set_activation(args.activation);
-  if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
-  RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
-  MessageWriter message;
-  RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kAFieldNumber, "a", args.a, shared));
-  RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kBFieldNumber, "b", args.b, shared));
-  if (args.c) RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kCFieldNumber, "c", *args.c, shared));
-  if (args.bias) {
-    RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kBiasFieldNumber, "bias", *args.bias, shared));
-  }
-  message.Append(request.SerializeAsString());
-  return std::move(message).Finish();
-}
-
-absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination,
-                                       const SharedPlaces& shared, const SentOptions& options) {
-  v1::ReduceRequest request;
-  request.set_op(args.op);
-  request.mutable_axes()->Add(args.axes.begin(), args.axes.end());
-  request.set_keepdims(args.keepdims);
-  request.set_variant(args.variant);
-  RETURN_IF_ERROR(SetOptions(args, options, request));
-  if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
-  request.set_ddof(args.ddof);
-  RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
-  MessageWriter message;
-  RETURN_IF_ERROR(AppendTensor(message, v1::ReduceRequest::kXFieldNumber, "x", args.x, shared));
-  message.Append(request.SerializeAsString());
-  return std::move(message).Finish();
-}
 
 absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared,
                                        const SentOptions& options) {
@@ -291,16 +216,6 @@ absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload) {
   message.Append(head);
   message.AppendPayload(payload);
   return std::move(message).Finish();
-}
-
-absl::StatusOr<Result> DecodeResult(const grpc::ByteBuffer& message, const Destination& destination,
-                                    const MakeTensor& make_tensor, const SharedPlaces& shared) {
-  ASSIGN_OR_RETURN(Arrived<v1::TransposeResponse> response,
-                   ReadResponse<v1::TransposeResponse>(message, InlineField()));
-  ASSIGN_OR_RETURN(Stored stored,
-                   Store(response, response.message.y(), destination, make_tensor, shared.result(0)));
-  return Result{std::move(stored.array), std::move(stored.tensor),
-                std::move(*response.message.mutable_execution())};
 }
 
 absl::StatusOr<RunResult> DecodeRunResult(const grpc::ByteBuffer& message,

@@ -53,12 +53,6 @@ struct SentOptions {
 // InvalidArgument for impossible sizes, and ResourceExhausted for a message over kMaxMessageBytes. Other
 // errors are those of SharedPlaces::find. The request says of a destination only whether the result is to
 // stay on the server.
-absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination = {},
-                                       const SharedPlaces& shared = {}, const SentOptions& options = {});
-absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination = {},
-                                       const SharedPlaces& shared = {}, const SentOptions& options = {});
-absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination = {},
-                                       const SharedPlaces& shared = {}, const SentOptions& options = {});
 absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared = {},
                                        const SentOptions& options = {});
 absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload);
@@ -67,14 +61,9 @@ absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload);
 using MakeTensor = std::function<Tensor(TensorInfo)>;
 inline Tensor MakeUnleased(TensorInfo info) { return Tensor(std::move(info)); }
 
-// The response of any single operation: the three have the same fields. Elements are copied once, from the
-// slices to their place, but for a result in shared memory: that is there already. Internal for a response
-// that is not valid; ResourceExhausted if it does not fit the destination.
-absl::StatusOr<Result> DecodeResult(const grpc::ByteBuffer& message, const Destination& destination,
-                                    const MakeTensor& make_tensor = MakeUnleased,
-                                    const SharedPlaces& shared = {});
-
-// The response to a program with these outputs, of which each is copied once. Errors as above.
+// The response to a program with these outputs. Elements are copied once, from the slices to their place, but
+// for a result in shared memory: that is there already. Internal for a response that is not valid;
+// ResourceExhausted if it does not fit the destination.
 absl::StatusOr<RunResult> DecodeRunResult(const grpc::ByteBuffer& message,
                                           std::span<const std::string> outputs,
                                           std::span<const Destination> destinations,

@@ -47,6 +47,24 @@ absl::Status WithAttempts(absl::Status status, int attempts) {
   return status;
 }
 
+absl::Status WithViolations(absl::Status status,
+                            const std::function<std::string(const std::string&)>& change) {
+  const auto payload = status.GetPayload(kDetailsUrl);
+  google::rpc::Status proto;
+  if (!payload || !proto.ParseFromString(std::string(*payload))) return status;
+  for (google::protobuf::Any& any : *proto.mutable_details()) {
+    google::rpc::BadRequest bad_request;
+    if (!any.UnpackTo(&bad_request)) continue;
+    for (auto& violation : *bad_request.mutable_field_violations()) {
+      violation.set_field(change(violation.field()));
+      violation.set_description(change(violation.description()));
+    }
+    any.PackFrom(bad_request);
+  }
+  status.SetPayload(kDetailsUrl, absl::Cord(proto.SerializeAsString()));
+  return status;
+}
+
 ErrorDetails DetailsOf(const absl::Status& status) {
   ErrorDetails details;
   if (const auto id = status.GetPayload(kRequestIdUrl)) details.request_id = std::string(*id);

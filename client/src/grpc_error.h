@@ -5,6 +5,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,6 +17,9 @@ namespace warpline::client {
 absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request_id);
 // Returns the status of a call that is over, with the request id that its server gave.
 absl::Status ToAbslStatus(const grpc::Status& status, const grpc::ClientContext& context);
+// Changes the fields and descriptions of the violations that a server has sent.
+absl::Status WithViolations(absl::Status status,
+                            const std::function<std::string(const std::string&)>& change);
 // Adds to an error how often the call was made.
 absl::Status WithAttempts(absl::Status status, int attempts);
 

@@ -4,12 +4,8 @@
 
 #include <string>
 
-#include "warpline/requests.h"
-
 namespace warpline::client {
 
-// Returns the name of the method that carries out these arguments.
-const std::string& MethodOf(const OperationArgs& args);
 const std::string& RunMethod();
 const std::string& GetInfoMethod();
 const std::string& HealthMethod();

@@ -24,10 +24,6 @@ using ResultTypes = std::vector<std::optional<ArrayType>>;
 //
 // If the operand of a resident tensor has no shape, its type counts as unknown. Otherwise the request must
 // tell the shape, so that the server checks it.
-absl::StatusOr<ResultTypes> ResultTypesOf(const TransposeArgs& args);
-absl::StatusOr<ResultTypes> ResultTypesOf(const GemmArgs& args);
-absl::StatusOr<ResultTypes> ResultTypesOf(const ReduceArgs& args);
-absl::StatusOr<ResultTypes> ResultTypesOf(const OperationArgs& args);
 absl::StatusOr<ResultTypes> ResultTypesOf(const RunArgs& args);
 
 }  // namespace warpline::client

@@ -79,17 +79,21 @@ MaybeStep Known(absl::StatusOr<ConvertedStep> converted) {
 
 MaybeStep ConvertGemmStep(const v1::GemmStep& gemm, const OperandList& inputs, ScalarReader scalars) {
   ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(gemm, scalars));
-  std::optional<bool> reads_c = false;
-  if (!inputs.empty()) {
-    const Operand* const a = inputs[0];
-    reads_c = ReadsC(a == nullptr ? std::nullopt : std::optional<DType>(a->dtype), options.beta.value);
+  const std::size_t bias = gemm.has_bias() ? 1 : 0, count = inputs.size();
+  if (count < 2 + bias || count > 3 + bias) {
+    return FieldError("inputs", absl::StrCat("has ", count, count == 1 ? " name" : " names",
+                                             "; the product reads ", 2 + bias, ", or ", 3 + bias, " with c"));
   }
-  if (!reads_c.has_value()) return std::nullopt;
-  const std::size_t bias = *reads_c ? 3 : 2;  // its place, if there is one
-  RETURN_IF_ERROR(CheckCount(inputs.size(), bias + (gemm.has_bias() ? 1 : 0)));
-  if (!AllKnown(inputs)) return std::nullopt;
-  return Known(ConvertGemm(*inputs[0], *inputs[1], *reads_c ? inputs[2] : nullptr,
-                           gemm.has_bias() ? inputs[bias] : nullptr, options));
+  const bool has_c = count == 3 + bias;
+  const Operand* const a = inputs[0];
+  const std::optional<bool> reads_c =
+      ReadsC(a == nullptr ? std::nullopt : std::optional<DType>(a->dtype), options.beta.value);
+  RETURN_IF_ERROR(CheckHasC(reads_c.value_or(false), has_c, options.beta.value));
+  const Operand* const c = has_c ? inputs[2] : nullptr;
+  const Operand* const row = bias > 0 ? inputs.back() : nullptr;
+  const bool misses_c = has_c && c == nullptr && reads_c.value_or(true);
+  if (a == nullptr || inputs[1] == nullptr || misses_c || (bias > 0 && row == nullptr)) return std::nullopt;
+  return Known(ConvertGemm(*a, *inputs[1], c, row, options));
 }
 
 MaybeStep ConvertStep(const v1::Step& step, const OperandList& inputs, ScalarReader scalars) {

@@ -14,6 +14,7 @@
 
 #include "absl/time/time.h"
 #include "kernels/problem.h"
+#include "server/observe/request_kind.h"
 
 namespace prometheus {
 class Counter;
@@ -54,12 +55,6 @@ class Histogram {
  private:
   prometheus::Histogram* impl_;
 };
-
-// The kind of a request: one operation, or a program of several operations.
-enum class RequestKind : std::uint8_t { kTranspose, kGemm, kReduce, kRun };
-inline constexpr std::array kAllRequestKinds = {RequestKind::kTranspose, RequestKind::kGemm,
-                                                RequestKind::kReduce, RequestKind::kRun};
-std::string_view Name(RequestKind kind);
 
 // The place of a request's tensors: all inline, all in shared regions, all on the device, or mixed.
 enum class RequestSource : std::uint8_t { kInline, kRegion, kResident, kStream, kMixed };

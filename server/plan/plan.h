@@ -12,6 +12,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "kernels/program.h"
+#include "server/observe/request_kind.h"
 #include "server/plan/alone_time.h"
 
 namespace warpline {
@@ -83,6 +84,7 @@ using ScalarValues = absl::InlinedVector<StepScalars, 1>;
 // payloads and the values of their scalars, by the jobs in flight, and by the cache. It holds no owner's
 // data.
 struct Plan {
+  RequestKind kind = RequestKind::kRun;
   Program program;  // without values of scalars: Step::scalars has its defaults
   MemoryPlan memory;
   std::string signature;      // the key of graph caches

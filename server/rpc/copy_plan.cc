@@ -72,6 +72,7 @@ absl::StatusOr<Plan> CopyPlan(const Plan& counted, std::span<const TensorSpec> f
     plan.outputs[i] = std::move(output);
   }
   plan.inputs.resize(static_cast<std::size_t>(count));
+  plan.kind = counted.kind;
   plan.reports = counted.reports;
   return plan;
 }

@@ -259,7 +259,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
                            const std::shared_ptr<Submission>& submission) {
   Job job;
   job.seconds.plan = SecondsSince(call.received());
-  metrics_.phase(codec.kind, Phase::kPlan).Observe(job.seconds.plan);
+  metrics_.phase(plan->kind, Phase::kPlan).Observe(job.seconds.plan);
   if (const absl::Status bound = Bind(*plan, scanned, call.caller().owner, job); !bound.ok()) {
     return RespondError(call, codec, plan.get(), bound);
   }
@@ -273,7 +273,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   if (!ticket.ok()) return RespondError(call, codec, plan.get(), ticket.status());
   job.ticket = *std::move(ticket);
   job.seconds.admission = SecondsSince(asked);
-  metrics_.phase(codec.kind, Phase::kAdmission).Observe(job.seconds.admission);
+  metrics_.phase(plan->kind, Phase::kAdmission).Observe(job.seconds.admission);
 
   job.plan = plan;
   job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
@@ -387,7 +387,7 @@ void KernelService::SubmitCopies(UnaryCall& call, const Codec& codec, const Plan
   }
   after.seconds = result.seconds;
   after.source = SourceOfCounted(*counted);
-  ObserveStages(codec.kind, result.seconds);
+  ObserveStages(counted->kind, result.seconds);
   if (counted->reports) after.variants = VariantsByPart(counted->program, result.variants);
   Ticket ticket = std::move(result.ticket);
   result = Result();  // and its memory
@@ -548,10 +548,10 @@ void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& pl
     }
   }
   if (result.status.ok()) {
-    ObserveStages(codec.kind, result.seconds);
+    ObserveStages(plan.kind, result.seconds);
     Respond(call, codec, plan, after, result);
   } else {
-    metrics_.phase(codec.kind, Phase::kQueue).Observe(result.seconds.queue);
+    metrics_.phase(plan.kind, Phase::kQueue).Observe(result.seconds.queue);
     result.bindings.clear();  // before the answer, so that a withdrawal is confirmed at once
     RespondError(call, codec, &plan, result.status);
   }
@@ -610,27 +610,28 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
     const std::size_t begin = plan.outputs[i].offset, bytes = plan.outputs[i].spec.bytes;
     if (bytes > 0 && plan.outputs[i].is_inline()) slices.push_back(inline_outputs.sub(begin, begin + bytes));
   }
-  metrics_.CountSuccess(codec.kind, after.source.value_or(SourceOf(plan)), SecondsSince(call.received()));
+  metrics_.CountSuccess(plan.kind, after.source.value_or(SourceOf(plan)), SecondsSince(call.received()));
   CountForOwner(call, "OK");
   call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
   // The call may be gone.
-  metrics_.phase(codec.kind, Phase::kRespond).Observe(SecondsSince(start));
+  metrics_.phase(plan.kind, Phase::kRespond).Observe(SecondsSince(start));
 }
 
 void KernelService::RespondError(UnaryCall& call, const Codec& codec, const Plan* plan,
                                  const absl::Status& status) {
   const nvtx::Range range(nvtx::Name::kRespond, call.number());
   const auto code = static_cast<grpc::StatusCode>(status.code());
+  const RequestKind kind = plan == nullptr ? codec.kind : plan->kind;
   if (absl::IsInternal(status)) {
     Log("error", "request failed",
         {{"request_id", call.request_id()},
          {"client", engine_.name_of != nullptr ? engine_.name_of(call.caller().owner) : call.Client()},
-         {"op", std::string(Name(codec.kind))},
+         {"op", std::string(Name(kind))},
          {"code", std::string(CodeName(code))},
          {"reason", std::string(status.message())}});
   }
   const RequestSource source = plan == nullptr ? RequestSource::kInline : SourceOf(*plan);
-  metrics_.CountRequest(codec.kind, source, CodeName(code), SecondsSince(call.received()));
+  metrics_.CountRequest(kind, source, CodeName(code), SecondsSince(call.received()));
   CountForOwner(call, CodeName(code));
   call.RespondError(status);
 }

@@ -17,6 +17,7 @@
 
 #include "absl/time/clock.h"
 #include "tests/e2e/daemon.h"
+#include "tests/testing/call_async.h"
 #include "tests/testing/patience.h"
 #include "tests/testing/status_matchers.h"
 #include "warpline/client.h"
@@ -223,16 +224,18 @@ TEST_F(ClientRegionsTest, ComputesWithoutWaiting) {
   std::vector<Array> results(kCalls);
   std::latch done(2 * kCalls);
   for (int i = 0; i < kCalls; ++i) {
-    client_->CallAsync(TransposeArgs{.x = x.View()}, kTimeout, {.destination = {.region = &region}},
-                       [&, i](const absl::StatusOr<Result>& result) {
-                         EXPECT_THAT(result, IsOk());
-                         if (result.ok()) results[static_cast<std::size_t>(i)] = result->array;
-                         done.count_down();
-                       });
+    ::warpline::testing::CallAsync(*client_, TransposeArgs{.x = x.View()}, kTimeout,
+                                   {.destination = {.region = &region}},
+                                   [&, i](const absl::StatusOr<RunResult>& result) {
+                                     EXPECT_THAT(result, IsOk());
+                                     if (result.ok())
+                                       results[static_cast<std::size_t>(i)] = result->outputs[0].second;
+                                     done.count_down();
+                                   });
     // Half of these are late, some before they are sent and some while they run.
-    client_->CallAsync(GemmArgs{.a = x.View(), .b = x.View()}, absl::Microseconds(1 + 40 * i),
-                       {.destination = {.region = &region}},
-                       [&](const absl::StatusOr<Result>&) { done.count_down(); });
+    ::warpline::testing::CallAsync(*client_, GemmArgs{.a = x.View(), .b = x.View()},
+                                   absl::Microseconds(1 + 40 * i), {.destination = {.region = &region}},
+                                   [&](const absl::StatusOr<RunResult>&) { done.count_down(); });
   }
   done.wait();
   for (const Array& result : results) EXPECT_EQ(Floats(result)[1], 17);

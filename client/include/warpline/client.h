@@ -46,14 +46,12 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // Each of these three runs a program of one step (OneStep).
   absl::StatusOr<Result> Transpose(const TransposeArgs& args, absl::Duration timeout,
                                    const CallOptions& options = {});
   absl::StatusOr<Result> Gemm(const GemmArgs& args, absl::Duration timeout, const CallOptions& options = {});
   absl::StatusOr<Result> Reduce(const ReduceArgs& args, absl::Duration timeout,
                                 const CallOptions& options = {});
-  // Any of these three.
-  absl::StatusOr<Result> Call(const OperationArgs& args, absl::Duration timeout,
-                              const CallOptions& options = {});
   absl::StatusOr<RunResult> Run(const RunArgs& args, absl::Duration timeout, const CallOptions& options = {});
 
   // Makes a resident tensor of an array of any size, which travels in pieces over one connection or several.
@@ -97,10 +95,8 @@ class Client {
   // grpc.health.v1 Check of one service, or of the whole server (""): whether it is SERVING.
   absl::StatusOr<bool> IsServing(const std::string& service, absl::Duration timeout);
 
-  // Any of the operations, without waiting. `done` runs on a thread of the client's, or at once on the
-  // caller's if the request cannot be sent. The destinations must stay until then.
-  void CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
-                 std::function<void(absl::StatusOr<Result>)> done);
+  // Run without waiting, and with OneStep any of the operations. `done` runs on a thread of the client's, or
+  // at once on the caller's if the request cannot be sent. The destinations must stay until then.
   void RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
                 std::function<void(absl::StatusOr<RunResult>)> done);
 

@@ -94,12 +94,12 @@ struct CallOptions {
   // call fails, the tensors are still there, unless only its response was lost. The call is made again only
   // if the server has refused it.
   std::vector<std::string> free_after{};
-  // If true, the Execution of Run names what ran for each step. That of the others always does.
+  // If true, the Execution names what ran for each step. That of a program of one step always does.
   bool report = false;
   // Called while large arrays of the call travel in ranges: with the bytes of them that have travelled so
   // far, and with all that will. The rules of Progress hold. It is not called for other arrays.
   std::function<void(std::size_t bytes, std::size_t total)> progress{};
-  // Ends a call of CallAsync or RunAsync early, with CANCELLED.
+  // Ends a call of RunAsync early, with CANCELLED.
   std::stop_token stop{};
 };
 

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "kernels/dtype.h"
@@ -56,10 +55,15 @@ struct RunArgs {
   // The destinations of the outputs, in the same order. Outputs without an entry go into new memory.
   std::vector<Destination> destinations{};
   bool reproducible = false;
+  // If true, and the program is one step that reads the inputs in their order, errors name the inputs and the
+  // options of the step ("a.shape", "perm") instead of fields of the program.
+  bool one_step = false;
 };
 
-// Any of the operations.
-using OperationArgs = std::variant<TransposeArgs, GemmArgs, ReduceArgs>;
+// The program of one step that computes the same, with inputs "x", or "a", "b", "c" and "bias".
+RunArgs OneStep(const TransposeArgs& args);
+RunArgs OneStep(const GemmArgs& args);
+RunArgs OneStep(const ReduceArgs& args);
 
 // The operands and results of a call that travelled in ranges (ClientOptions::stream_from_bytes), by their
 // places: operands in the order of their fields or of RunArgs::inputs.

@@ -293,9 +293,9 @@ typedef struct {
   double timeout;         /* 0: 60 s */
   const char* request_id; /* NULL: the server makes one */
   int32_t reproducible;   /* not 0: the same bits in each run on a device */
-  /* Not 0: a program of one transpose, gemm or reduce is sent as the request of that name, of which errors
-   * then name the fields. */
-  int32_t own_request;
+  /* Not 0: if the program is one step that reads the inputs in their order, errors name the inputs and the
+   * options of the step ("a.shape", "perm"), not fields of the program. */
+  int32_t one_step;
   /* The ids of tensors that the server drops when the call has succeeded, at most 256; operands may be among
    * them. Their handles are still to be freed, but do nothing else from then on. Ids of no tensor are
    * ignored. */

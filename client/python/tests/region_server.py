@@ -167,16 +167,13 @@ class RegionServer(TensorServer):
         self.place(sinks[0].region, array.nbytes, context)[:] = np.ascontiguousarray(array).reshape(-1).view("u1")
         return v1.Tensor(data_type=data_type(array.dtype), shape=array.shape, region=sinks[0].region)
 
-    def job(self, name, request, context):
+    def Run(self, request, context):
         slices = list(slices_in(request))
         sinks = [sink.region for sink in request.options.sinks if sink.WhichOneof("place") == "region"]
-        tensors = [x.tensor for x in request.inputs] if name == "Run" else [
-            getattr(request, field) for field in ("x", "a", "b", "c", "bias")
-            if field in request.DESCRIPTOR.fields_by_name and request.HasField(field)]
-        kinds = Counter(tensor.WhichOneof("source") for tensor in tensors)
+        kinds = Counter(named.tensor.WhichOneof("source") for named in request.inputs)
         assert len({slice.call for slice in slices}) <= 1, "several numbers in one request"
         with self.lock:
-            self.seen.append((name, kinds["inline"], kinds["region"], len(sinks)))
+            self.seen.append(("Run", kinds["inline"], kinds["region"], len(sinks)))
             used = [self.regions[slice.id] for slice in slices if slice.id in self.regions]
             if any(slice.call in region.withdrawn for slice, region in zip(slices, used)):
                 context.abort(CODE.ABORTED, "the call was withdrawn")
@@ -185,24 +182,12 @@ class RegionServer(TensorServer):
         try:
             self.started.release()
             self.gate.wait()
-            return getattr(TensorServer, name)(self, request, context)
+            return TensorServer.Run(self, request, context)
         finally:
             with self.lock:
                 for region in used:
                     region.running[slices[0].call] -= 1
                     self.answer(region)
-
-    def Transpose(self, request, context):
-        return self.job("Transpose", request, context)
-
-    def Gemm(self, request, context):
-        return self.job("Gemm", request, context)
-
-    def Reduce(self, request, context):
-        return self.job("Reduce", request, context)
-
-    def Run(self, request, context):
-        return self.job("Run", request, context)
 
     @contextlib.contextmanager
     def serving(self, address=None):

@@ -148,7 +148,6 @@ class TensorServer:
     def announce(self, request, context):
         """Waits for the uploads of a request, if it has any."""
         tensors = [named.tensor for named in getattr(request, "inputs", ())]
-        tensors += [getattr(request, field) for field in ("x", "a", "b", "c", "bias") if hasattr(request, field)]
         uploads = {t.upload.number: t for t in tensors if t.WhichOneof("source") == "upload"}
         if not uploads:
             return
@@ -207,18 +206,6 @@ class TensorServer:
                                      else getattr(np, name)(*operands)))
         return values
 
-    def Transpose(self, request, context):
-        y = self.apply("transpose", request, [self.value(request.x, context)])
-        return v1.TransposeResponse(y=self.result(y, request.options, context), execution=v1.Execution(device=1))
-
-    def Gemm(self, request, context):
-        d = self.apply("gemm", request, [self.value(request.a, context), self.value(request.b, context)])
-        return v1.GemmResponse(d=self.result(d, request.options, context), execution=v1.Execution(device=1))
-
-    def Reduce(self, request, context):
-        y = self.apply("reduce", request, [self.value(request.x, context)])
-        return v1.ReduceResponse(y=self.result(y, request.options, context), execution=v1.Execution(device=1))
-
     def Run(self, request, context):
         values = {named.name: self.value(named.tensor, context) for named in request.inputs}
         for step in request.program.steps:
@@ -260,7 +247,7 @@ class TensorServer:
             getattr(v1, f"{name}Response").SerializeToString)
 
     SERVICES = {"TensorService": ("Create", "Put", "Get", "Drop", "Renew", "List"),
-                "KernelService": ("Transpose", "Gemm", "Reduce", "Run")}
+                "KernelService": ("Run",)}
 
     @contextlib.contextmanager
     def serving(self, address=None):

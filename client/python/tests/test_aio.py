@@ -89,7 +89,7 @@ def test_cancelling_the_task_cancels_the_call(fake):
 
     async def check():
         async with warpline.aio.connect(fake.address) as client:
-            fake.faults["Transpose"] = [hang]
+            fake.faults["Run"] = [hang]
             task = asyncio.create_task(client.transpose(np.ones(3)))
             await asyncio.to_thread(begun.wait)
             task.cancel()

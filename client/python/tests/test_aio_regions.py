@@ -72,7 +72,7 @@ def test_elements_do_not_travel(regions):
         async with warpline.aio.connect(regions.address) as client:
             await client.transpose(x)
             await client.transpose(await empty_with(client, x), out=await client.empty((400, 300)))
-        assert regions.seen == [("Transpose", 0, 1, 1)] * 2
+        assert regions.seen == [("Run", 0, 1, 1)] * 2
 
     asyncio.run(check())
 
@@ -246,9 +246,9 @@ def test_regions_that_die(regions):
         x = values()
         async with warpline.aio.connect(regions.address, max_retries=2) as client:
             a = await empty_with(client, x)
-            regions.faults["Transpose"] = [forget, abort(CODE.UNAVAILABLE)]
+            regions.faults["Run"] = [forget, abort(CODE.UNAVAILABLE)]
             assert np.array_equal(await client.transpose(a), x.T)
-            assert not regions.faults["Transpose"] and not shared(client, a)
+            assert not regions.faults["Run"] and not shared(client, a)
 
     asyncio.run(check())
 

@@ -37,6 +37,19 @@ def test_info(client, daemon):
     assert {operation.name for operation in info.operations} >= {"transpose", "gemm", "reduce"}
 
 
+def test_metrics_name_the_operation(client, daemon):
+    def counts():
+        return [daemon.total("warpline_requests_total", f'op="{op}"') for op in ("transpose", "gemm", "reduce", "run")]
+
+    before = counts()
+    x = np.ones((2, 3))
+    client.transpose(x)
+    client.gemm(x, x.T)
+    client.reduce(x, "sum")
+    client.run(warpline.program().input(x).transpose() + 1)
+    assert [now - then for now, then in zip(counts(), before)] == [1, 1, 1, 1]
+
+
 def test_info_is_plain_data(client):
     info = client.info()
     assert isinstance(info, warpline.ServerInfo) and isinstance(info.limits.max_jobs, int)
@@ -79,8 +92,7 @@ def test_reproducible(reproducible):
     asked = []
 
     def answer(method, request, context):
-        kind = v1.RunRequest if method.endswith("/Run") else v1.TransposeRequest
-        asked.append(kind.FromString(request).options.reproducible)
+        asked.append(v1.RunRequest.FromString(request).options.reproducible)
         context.abort(grpc.StatusCode.UNIMPLEMENTED, "nothing but requests is looked at")
 
     async def twice(address):

@@ -46,9 +46,9 @@ def refuse(context, code, text, details):
     context.abort(code, text)
 
 
-def response():
+def response(name="transpose"):
     tensor = v1.Tensor(data_type=v1.DATA_TYPE_F32, shape=[1], inline=b"\0\0\x80\x3f")
-    return v1.TransposeResponse(y=tensor).SerializeToString()
+    return v1.RunResponse(outputs=[v1.NamedTensor(name=name, tensor=tensor)]).SerializeToString()
 
 
 def test_violations(client):
@@ -313,12 +313,25 @@ def test_details_that_cannot_be_read_are_left_out():
     assert caught.value.request_id == "ours" and caught.value.violations == []
 
 
-@pytest.mark.parametrize("answer", [
-    b"\x0a\x05", b"", b"\x08\x01", message((1, b"")), message((1, message((1, b"")))),  # no element type
-    message((1, message((1, 13), (2, 1), (2, -1)))), message((1, message((1, 13), (2, 0), *[(2, 1)] * 70))),
-    message((1, message((1, 13), (2, 0), *[(2, 1 << 62)] * 2)))])
+@pytest.mark.parametrize("answer", [b"\x0a\x05", b"", b"\x08\x01", message((1, b""))])
 def test_responses_that_are_none(answer):
-    with fake_server.serving(lambda m, r, c: answer) as address, warpline.connect(address) as client:
+    expect_no_response(lambda m, r, c: answer)
+
+
+@pytest.mark.parametrize("tensor", [
+    b"", message((1, b"")),  # no element type
+    message((1, 13), (2, 1), (2, -1)), message((1, 13), (2, 0), *[(2, 1)] * 70),
+    message((1, 13), (2, 0), *[(2, 1 << 62)] * 2)])
+def test_results_that_are_none(tensor):
+    def answer(method, request, context):
+        name = v1.RunRequest.FromString(request).program.outputs[0]
+        return message((1, message((1, name.encode()), (2, tensor))))
+
+    expect_no_response(answer)
+
+
+def expect_no_response(answer):
+    with fake_server.serving(answer) as address, warpline.connect(address) as client:
         for call in (lambda: client.transpose(X), lambda: client.reduce(X.T, "sum", 0),
                      lambda: client.run(warpline.program().input(X).sum())):
             with pytest.raises(warpline.Internal, match="response"):
@@ -341,7 +354,7 @@ def test_services_that_answer_nothing_valid(answer):
 
 
 def test_results_of_another_rank_are_no_response_to_a_reduction():
-    with fake_server.serving(lambda m, r, c: response()) as address, warpline.connect(address) as client:
+    with fake_server.serving(lambda m, r, c: response("reduce")) as address, warpline.connect(address) as client:
         x = np.ones((2, 3, 4)).transpose(2, 0, 1)
         for axis, keepdims in ((0, False), (None, True)):
             with pytest.raises(warpline.Internal, match="response"):

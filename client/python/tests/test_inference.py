@@ -114,8 +114,9 @@ def test_terms_of_gemm(run):
         assert compare(run, "gemm", {"beta": 1.0}, a, b, ("f32", shape))
     assert compare(run, "gemm", {"has_bias": True, "activation": "ACTIVATION_GELU"}, a, b, ("f32", (4,)))
     assert compare(run, "gemm", {"beta": 0.5, "has_bias": True}, a, b, ("f32", (2, 4)), ("f32", (4,)))
+    assert compare(run, "gemm", {}, a, b, ("f32", (2, 4)))  # a C that is not read
     for fields, *terms in [({"beta": 1.0}, (4, 2)), ({"has_bias": True}, (2,)), ({"beta": 1.0},), ({"has_bias": True},),
-                           ({}, (2, 4)), ({"beta": 1.0}, (4,)), ({"beta": 1.0}, (2, 5, 2, 4))]:
+                           ({}, (2, 5)), ({"beta": 1.0}, (4,)), ({"beta": 1.0}, (2, 5, 2, 4))]:
         assert not compare(run, "gemm", fields, a, b, *[("f32", shape) for shape in terms])
     assert not compare(run, "gemm", {"alpha": 0.5}, ("i8", (2, 3)), ("i8", (3, 2)))
     assert not compare(run, "gemm", {"activation": "ACTIVATION_RELU"}, ("i8", (2, 3)), ("i8", (3, 2)))

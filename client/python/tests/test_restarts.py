@@ -162,13 +162,13 @@ def test_memory_is_asked_for_again(regions, mode, method):
     with warpline.connect(regions.address, shared_memory=mode) as client:
         regions.faults[method] = [abort(CODE.UNAVAILABLE)] * 2
         assert np.array_equal(client.transpose(x), x.T)
-        assert regions.seen == [("Transpose", 0, 1, 1)] and not regions.faults[method]
+        assert regions.seen == [("Run", 0, 1, 1)] and not regions.faults[method]
 
     async def check():
         async with warpline.aio.connect(regions.address, shared_memory=mode) as client:
             regions.faults[method] = [abort(CODE.UNAVAILABLE)] * 2
             assert np.array_equal(await client.transpose(x), x.T)
-            assert regions.seen[1:] == [("Transpose", 0, 1, 1)] and not regions.faults[method]
+            assert regions.seen[1:] == [("Run", 0, 1, 1)] and not regions.faults[method]
 
     asyncio.run(check())
 
@@ -178,7 +178,7 @@ def test_without_retries_messages_are_the_way_out(regions):
     with warpline.connect(regions.address, max_retries=0) as client:
         regions.faults["Open"] = [abort(CODE.UNAVAILABLE)] * 2
         assert np.array_equal(client.transpose(x), x.T)
-        assert regions.seen == [("Transpose", 1, 0, 0)]
+        assert regions.seen == [("Run", 1, 0, 0)]
     with warpline.connect(regions.address, max_retries=0, shared_memory="always") as client:
         regions.faults["Open"] = [abort(CODE.UNAVAILABLE)] * 2
         for call in (lambda: client.transpose(x), lambda: client.empty(LARGE)):

@@ -138,17 +138,17 @@ def test_closing_ends_the_wait_for_the_next_attempt():
 
 
 class Twice:
-    """Makes the next Transpose of a RegionServer write its result and fail all the same. died: its regions too."""
+    """Makes the next Run of a RegionServer write its result and fail all the same. died: its regions too."""
 
     def __init__(self, server, died=False):
-        def transpose(request, context):
+        def run(request, context):
             original(request, context)
-            server.Transpose = original
+            server.Run = original
             if died:
                 server.drop_regions()
             context.abort(CODE.UNAVAILABLE, "the answer was lost")
 
-        original, server.Transpose = server.Transpose, transpose
+        original, server.Run = server.Run, run
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_each_attempt_of_a_call_has_another_number(regions, watched):
         x = values()
         assert watched.transpose(x, out=out) is out and np.array_equal(out, x.T)
     assert len(set(regions.withdrawals)) == len(regions.withdrawals)
-    assert regions.seen == [("Transpose", 0, 1, 1)] * 4
+    assert regions.seen == [("Run", 0, 1, 1)] * 4
 
 
 @pytest.mark.parametrize("died", [False, True])
@@ -192,7 +192,7 @@ def test_there_is_no_wait_for_an_attempt_that_nobody_makes(regions):
     regions.confirms = False
     with warpline.connect(regions.address, timeout=5000) as client:
         client.transpose(values())
-        regions.faults["Transpose"] = [abort(CODE.INTERNAL)]
+        regions.faults["Run"] = [abort(CODE.INTERNAL)]
         with pytest.raises(warpline.Internal):
             client.transpose(values())
         wait_until(lambda: regions.withdrawals)
@@ -202,7 +202,7 @@ def test_closing_ends_the_wait_for_the_end_of_an_attempt(regions):
     regions.confirms = False
     client, failed = warpline.connect(regions.address, timeout=5000), []
     client.transpose(values())
-    regions.faults["Transpose"] = [abort(CODE.UNAVAILABLE)]
+    regions.faults["Run"] = [abort(CODE.UNAVAILABLE)]
 
     def work():
         with pytest.raises(warpline.Cancelled, match="closed"):

@@ -65,7 +65,7 @@ def test_views_that_no_tensor_describes_are_copied(regions, watched):
 def test_results_are_operands_where_they_lie(regions, watched):
     y = watched.transpose(values())
     watched.reduce(y[5:], "sum", 0)
-    assert regions.seen[1] == ("Reduce", 0, 1, 0) and len(regions.opened) == 1
+    assert regions.seen[1] == ("Run", 0, 1, 0) and len(regions.opened) == 1
 
 
 def test_results_written_where_they_are_wanted(client):
@@ -87,7 +87,7 @@ def test_where_results_go(regions, watched):
     x = values()
     out = watched.empty((400, 300))
     watched.transpose(x, out=out)
-    assert regions.seen == [("Transpose", 0, 1, 1)] and regions.regions
+    assert regions.seen == [("Run", 0, 1, 1)] and regions.regions
     assert np.array_equal(out, x.T)
     # The server's view of the same memory.
     served = np.concatenate([region.memory for region in regions.regions.values()])

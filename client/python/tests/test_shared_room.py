@@ -71,7 +71,7 @@ def test_a_full_pool(regions):
     with warpline.connect(regions.address, pool_bytes=MIB) as client:
         assert np.array_equal(client.transpose(x), x.T)
         # One of the two found room.
-        assert regions.seen == [("Transpose", 0, 1, 0)]
+        assert regions.seen == [("Run", 0, 1, 0)]
     with warpline.connect(regions.address, pool_bytes=MIB, shared_memory="always") as client:
         with pytest.raises(warpline.ResourceExhausted, match="pool_bytes"):
             client.transpose(x)
@@ -139,7 +139,7 @@ def test_servers_with_no_or_little_memory_to_share(regions, limit, recwarn):
     x = values()
     with warpline.connect(regions.address) as client:
         assert np.array_equal(client.transpose(x), x.T)
-        assert regions.seen == [("Transpose", 1, 0, 0)]
+        assert regions.seen == [("Run", 1, 0, 0)]
         a = filled(client, x)
         assert np.array_equal(client.transpose(a), x.T)
     # Who finds a server without shared memory may not have asked for any.

@@ -203,7 +203,8 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
   }
   ASSIGN_OR_RETURN(decoded.plan.num_uploads, CountUploads(decoded.plan.inputs));
   decoded.plan.scalars = std::move(conversion.scalars);
-  decoded.plan.reports = conversion.reports || conversion.step_names.empty();
+  decoded.plan.kind = conversion.kind;
+  decoded.plan.reports = conversion.reports || decoded.plan.program.num_parts == 1;
   decoded.reproducible = conversion.reproducible;
   decoded.step_names = std::move(conversion.step_names);
   return decoded;

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/wire/scanner.h"
-#include "server/observe/metrics.h"
+#include "server/observe/request_kind.h"
 #include "server/plan/plan.h"
 #include "server/rpc/codec/convert.h"
 #include "warpline/v1/warpline.pb.h"
@@ -26,7 +26,7 @@ enum class ReferenceKind { kResident, kRegion };
 using References = std::vector<absl::StatusOr<TensorSpec>>;
 
 struct Codec {
-  RequestKind kind;
+  RequestKind kind;  // of a request that could not be read
   // The name of the method in KernelService.
   std::string_view method;
   // The field to blame for a request that is too large as a whole.
@@ -53,7 +53,7 @@ std::string PlanKey(RequestKind kind, const ScannedMessage& message, const Refer
 // is for others to check.
 struct DecodedPlan {
   Plan plan;
-  // For Run, one entry per step, in the order of Program.steps; empty for the others.
+  // The same as in Conversion.
   std::vector<std::string> step_names;
   bool reproducible = false;  // the request asks for it
 };

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
 #include "proto/wire/scanner.h"
+#include "server/observe/request_kind.h"
 #include "server/plan/plan.h"
 #include "server/rpc/codec/convert_tensor.h"
 #include "server/rpc/codec/request_options.h"
@@ -20,10 +21,12 @@ namespace warpline {
 // The result of converting a valid request. The shape of each output in `program` is the one to answer with:
 // keepdims is applied.
 struct Conversion {
+  RequestKind kind = RequestKind::kRun;
   Program program;
   std::vector<CheckedTensor::Source> sources;  // of the program's inputs, in order
   std::vector<PlannedScalars> scalars;         // ScalarCount of them for each step, in order
-  // For Run, one entry per step, in the order of the request's program (Step::part_of); empty for the others.
+  // One entry per step, in the order of the request's program (Step::part_of); empty if errors are not to
+  // name steps.
   std::vector<std::string> step_names;
   std::vector<std::string>
       output_names;  // of the program's outputs, in order; empty ones where they have none
@@ -36,13 +39,14 @@ struct Conversion {
 
 // `request` is the parsed header of a scanned message. Errors name the field
 // (kernels/field_error.h), its value and the limit; the first rule that is broken is the one reported.
+absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenValues& values,
+                                     const Limits& limits);
+// A request of one operation is the program of one step that AsRun makes of it. Errors name its own fields.
 absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, const TokenValues& values,
                                      const Limits& limits);
 absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const TokenValues& values,
                                      const Limits& limits);
 absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, const TokenValues& values,
-                                     const Limits& limits);
-absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenValues& values,
                                      const Limits& limits);
 
 // The parts of a response other than elements.

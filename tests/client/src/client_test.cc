@@ -19,6 +19,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "tests/testing/call_async.h"
 #include "warpline/error.h"
 #include "warpline/v1/warpline.grpc.pb.h"
 
@@ -38,54 +39,48 @@ grpc::Status Refuse(grpc::ServerContext* context, grpc::StatusCode code, const s
   return grpc::Status(code, text, status.SerializeAsString());
 }
 
-// Returns the input; `variant` says what else to do.
+// Returns the inputs under the names of the outputs; the variant of the first step says what else to do.
 class FakeKernels : public v1::KernelService::Service {
  public:
-  grpc::Status Transpose(grpc::ServerContext* context, const v1::TransposeRequest* request,
-                         v1::TransposeResponse* response) override {
-    if (request->variant() == "wrong") {
+  grpc::Status Run(grpc::ServerContext* context, const v1::RunRequest* request,
+                   v1::RunResponse* response) override {
+    const std::string& variant = request->program().steps(0).variant();
+    if (variant == "wrong") {
       google::rpc::BadRequest bad;
-      bad.add_field_violations()->set_field("perm");
+      bad.add_field_violations()->set_field("program.steps[0].perm");
       bad.mutable_field_violations(0)->set_description("axis 7");
       return Refuse(context, grpc::StatusCode::INVALID_ARGUMENT, "no such axis", bad);
     }
-    if (request->variant() == "full" && attempts++ < 2) {
+    if (variant == "full" && attempts++ < 2) {
       google::rpc::RetryInfo retry;
       retry.mutable_retry_delay()->set_nanos(20'000'000);
       return Refuse(context, grpc::StatusCode::RESOURCE_EXHAUSTED, "full", retry);
     }
     // The client's gRPC reports this for a stream that the server's gRPC has reset.
-    if (request->variant() == "reset" && attempts++ < 1) {
+    if (variant == "reset" && attempts++ < 1) {
       return {grpc::StatusCode::INTERNAL, "Received RST_STREAM with error code 1"};
     }
     // And this for a connection that ended between the headers and the status.
-    if (request->variant() == "removed" && attempts++ < 1) {
+    if (variant == "removed" && attempts++ < 1) {
       return {grpc::StatusCode::UNKNOWN, "Stream removed"};
     }
-    if (request->variant() == "broken" && attempts++ < 1) {
+    if (variant == "broken" && attempts++ < 1) {
       return {grpc::StatusCode::INTERNAL, "Received RST_STREAM with error code 2"};
     }
-    while (request->variant() == "slow" && !context->IsCancelled()) {
+    while (variant == "slow" && !context->IsCancelled()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    *response->mutable_y() = request->x();
-    response->mutable_execution()->set_backend("fake");
-    for (const auto& [key, value] : context->client_metadata()) {
-      if (key == "x-request-id") {
-        response->mutable_execution()->set_request_id(std::string(value.data(), value.size()));
-      }
-    }
-    return grpc::Status::OK;
-  }
-
-  // Returns the inputs under the names of the outputs.
-  grpc::Status Run(grpc::ServerContext*, const v1::RunRequest* request, v1::RunResponse* response) override {
     for (int i = 0; i < request->program().outputs_size(); ++i) {
       v1::NamedTensor& output = *response->add_outputs();
       output.set_name(request->program().outputs(i));
       *output.mutable_tensor() = request->inputs(i).tensor();
     }
     response->mutable_execution()->set_backend("fake");
+    for (const auto& [key, value] : context->client_metadata()) {
+      if (key == "x-request-id") {
+        response->mutable_execution()->set_request_id(std::string(value.data(), value.size()));
+      }
+    }
     return grpc::Status::OK;
   }
 
@@ -189,8 +184,9 @@ TEST_F(ClientTest, RunsManyCallsAtOnce) {
     for (std::vector<std::int32_t>& memory : back) {
       CallOptions options;
       options.destination = {memory.data(), memory.size() * sizeof(memory[0])};
-      client.CallAsync(args, absl::Seconds(30), options,
-                       [&](const absl::StatusOr<Result>& result) { good += result.ok() ? 1 : 0; });
+      ::warpline::testing::CallAsync(
+          client, args, absl::Seconds(30), options,
+          [&](const absl::StatusOr<RunResult>& result) { good += result.ok() ? 1 : 0; });
     }
   }  // waits
   EXPECT_EQ(good, kCalls);
@@ -241,11 +237,12 @@ TEST_F(ClientTest, GivesBorrowedMemoryBackEvenWhenCallsFail) {
     TransposeArgs args = Request(variant);
     args.x.data = memory->data();
     std::latch done(1);  // a header, which the thread sanitizer sees, unlike absl::Notification
-    client.CallAsync(args, absl::Milliseconds(30), {}, [&](const absl::StatusOr<Result>& result) {
-      EXPECT_FALSE(result.ok());
-      memory.reset();  // a sanitizer sees who still reads it
-      done.count_down();
-    });
+    ::warpline::testing::CallAsync(client, args, absl::Milliseconds(30), {},
+                                   [&](const absl::StatusOr<RunResult>& result) {
+                                     EXPECT_FALSE(result.ok());
+                                     memory.reset();  // a sanitizer sees who still reads it
+                                     done.count_down();
+                                   });
     done.wait();
   }
 }

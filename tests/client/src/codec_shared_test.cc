@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "client/src/codec.h"
 #include "tests/testing/status_matchers.h"
@@ -37,11 +38,10 @@ class CodecSharedTest : public ::testing::Test {
             .array = Array::Over(DType::kI8, {4}, memory_.data() + offset, 4)};
   }
 
-  template <typename Request>
-  static Request Parsed(const absl::StatusOr<OutgoingMessage>& message) {
+  static v1::RunRequest Parsed(const absl::StatusOr<OutgoingMessage>& message) {
     EXPECT_THAT(message, IsOk());
     grpc::Slice bytes;
-    Request request;
+    v1::RunRequest request;
     EXPECT_TRUE(message->buffer.DumpToSingleSlice(&bytes).ok());
     EXPECT_TRUE(request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size())));
     return request;
@@ -55,18 +55,19 @@ class CodecSharedTest : public ::testing::Test {
 };
 
 TEST_F(CodecSharedTest, NamesWhatIsSharedAndSendsTheRest) {
-  const GemmArgs args{.a = ConstArray{DType::kI8, {2, 3}, 5, memory_.data() + 7},
-                      .b = ConstArray{DType::kI8, {3, 1}, 0, "abc"},
-                      .c = Operand{.resident = "t"}};
-  const auto request = Parsed<v1::GemmRequest>(Encode(args, {}, Shared()));
-  EXPECT_EQ(request.a().region().id(), "r");
-  EXPECT_EQ(request.a().region().offset(), 7);
-  EXPECT_EQ(request.a().region().call(), 3);
-  EXPECT_EQ(request.a().row_stride(), 5);
-  EXPECT_EQ(request.a().data_type(), v1::DATA_TYPE_I8);
-  EXPECT_EQ(request.a().shape_size(), 2);
-  EXPECT_EQ(request.b().inline_(), "abc");
-  EXPECT_EQ(request.c().resident().id(), "t");
+  const RunArgs args{.inputs = {{"a", ConstArray{DType::kI8, {2, 3}, 5, memory_.data() + 7}},
+                                {"b", ConstArray{DType::kI8, {3, 1}, 0, "abc"}},
+                                {"c", Operand{.resident = "t"}}}};
+  const auto request = Parsed(Encode(args, Shared()));
+  const v1::Tensor& a = request.inputs(0).tensor();
+  EXPECT_EQ(a.region().id(), "r");
+  EXPECT_EQ(a.region().offset(), 7);
+  EXPECT_EQ(a.region().call(), 3);
+  EXPECT_EQ(a.row_stride(), 5);
+  EXPECT_EQ(a.data_type(), v1::DATA_TYPE_I8);
+  EXPECT_EQ(a.shape_size(), 2);
+  EXPECT_EQ(request.inputs(1).tensor().inline_(), "abc");
+  EXPECT_EQ(request.inputs(2).tensor().resident().id(), "t");
   EXPECT_EQ(request.options().sinks_size(), 0);
 }
 
@@ -76,9 +77,8 @@ TEST_F(CodecSharedTest, AsksForNothingWithoutElements) {
     ADD_FAILURE();
     return std::nullopt;
   };
-  const auto request = Parsed<v1::TransposeRequest>(
-      Encode(TransposeArgs{.x = ConstArray{DType::kI8, {0}, 0, memory_.data()}}, {}, places));
-  EXPECT_TRUE(request.x().has_inline_());
+  const RunArgs args{.inputs = {{"x", ConstArray{DType::kI8, {0}, 0, memory_.data()}}}};
+  EXPECT_TRUE(Parsed(Encode(args, places)).inputs(0).tensor().has_inline_());
 }
 
 TEST_F(CodecSharedTest, NamesTheOperandOfAnError) {
@@ -90,14 +90,17 @@ TEST_F(CodecSharedTest, NamesTheOperandOfAnError) {
 }
 
 TEST_F(CodecSharedTest, TellsTheShapesOfTensorsIfResultsAreShared) {
-  const TransposeArgs args{.x = {.dtype = DType::kI8, .shape = {4}, .resident = "t"}};
-  EXPECT_EQ(Parsed<v1::TransposeRequest>(Encode(args, {}, Shared())).x().shape_size(), 0);
+  RunArgs args{.inputs = {{"x", Operand{.dtype = DType::kI8, .shape = {4}, .resident = "t"}}},
+               .destinations = {{}}};
+  args.program.add_outputs("y");
+  EXPECT_EQ(Parsed(Encode(args, Shared())).inputs(0).tensor().shape_size(), 0);
   SharedPlaces places = Shared();
   places.results.push_back(ResultAt(16));
-  const auto request = Parsed<v1::TransposeRequest>(Encode(args, {}, places));
-  EXPECT_EQ(request.x().resident().id(), "t");
-  EXPECT_EQ(request.x().data_type(), v1::DATA_TYPE_I8);
-  EXPECT_EQ(request.x().shape_size(), 1);
+  const auto request = Parsed(Encode(args, places));
+  const v1::Tensor& x = request.inputs(0).tensor();
+  EXPECT_EQ(x.resident().id(), "t");
+  EXPECT_EQ(x.data_type(), v1::DATA_TYPE_I8);
+  EXPECT_EQ(x.shape_size(), 1);
   ASSERT_EQ(request.options().sinks_size(), 1);
   EXPECT_EQ(request.options().sinks(0).region().offset(), 16);
 }
@@ -107,7 +110,7 @@ TEST_F(CodecSharedTest, GivesOutputsTheirSinks) {
   for (const char* name : {"x", "y", "z"}) args.program.add_outputs(name);
   SharedPlaces places = Shared();
   places.results = {std::nullopt, ResultAt(32)};
-  const auto request = Parsed<v1::RunRequest>(Encode(args, places));
+  const auto request = Parsed(Encode(args, places));
   ASSERT_EQ(request.options().sinks_size(), 2);
   EXPECT_EQ(request.options().sinks(0).output(), "y");
   EXPECT_EQ(request.options().sinks(0).region().offset(), 32);
@@ -117,22 +120,24 @@ TEST_F(CodecSharedTest, GivesOutputsTheirSinks) {
 TEST_F(CodecSharedTest, FindsResultsWhereTheyAre) {
   SharedPlaces places;
   places.results.push_back(ResultAt(8));
-  v1::TransposeResponse response;
-  v1::Tensor& y = *response.mutable_y();
+  v1::RunResponse response;
+  response.add_outputs()->set_name("y");
+  v1::Tensor& y = *response.mutable_outputs(0)->mutable_tensor();
+  const std::vector<std::string> outputs = {"y"};
   y.set_data_type(v1::DATA_TYPE_I8);
   y.add_shape(4);
   *y.mutable_region() = SliceAt(8);
-  const auto result = DecodeResult(Sent(response), {}, MakeUnleased, places);
+  const auto result = DecodeRunResult(Sent(response), outputs, {}, MakeUnleased, places);
   ASSERT_THAT(result, IsOk());
-  EXPECT_EQ(result->array.data(), memory_.data() + 8);
-  EXPECT_EQ(result->array.bytes(), 4u);
+  EXPECT_EQ(result->outputs[0].second.data(), memory_.data() + 8);
+  EXPECT_EQ(result->outputs[0].second.bytes(), 4u);
   // One that was not asked for, one of another size, and one that was sent after all.
-  EXPECT_THAT(DecodeResult(Sent(response), {}).status(), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(DecodeRunResult(Sent(response), outputs, {}).status(), StatusIs(absl::StatusCode::kInternal));
   y.set_shape(0, 5);
-  EXPECT_THAT(DecodeResult(Sent(response), {}, MakeUnleased, places).status(),
+  EXPECT_THAT(DecodeRunResult(Sent(response), outputs, {}, MakeUnleased, places).status(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("5 bytes in the place of one of 4")));
   y.set_inline_("12345");
-  EXPECT_THAT(DecodeResult(Sent(response), {}, MakeUnleased, places).status(),
+  EXPECT_THAT(DecodeRunResult(Sent(response), outputs, {}, MakeUnleased, places).status(),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("not in shared memory")));
 }
 

@@ -43,13 +43,23 @@ grpc::ByteBuffer CutAnywhere(const std::string& bytes, std::mt19937& random) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
-template <typename Request, typename Args>
-Request Parsed(const Args& args) {
-  const auto message = Encode(args);
+v1::RunRequest Parsed(const RunArgs& args, const SentOptions& options = {}) {
+  const auto message = Encode(args, {}, options);
   EXPECT_TRUE(message.ok()) << message.status();
-  Request request;
+  v1::RunRequest request;
   EXPECT_TRUE(message.ok() && request.ParseFromString(Flat(message->buffer)));
   return request;
+}
+
+// The tensor of the only output of a response, which is made if there is none.
+v1::Tensor& Only(v1::RunResponse& response) {
+  if (response.outputs_size() == 0) response.add_outputs()->set_name("first");
+  return *response.mutable_outputs(0)->mutable_tensor();
+}
+
+absl::StatusOr<RunResult> DecodeOne(const grpc::ByteBuffer& message, const Destination& destination) {
+  static const std::vector<std::string> kFirst = {"first"};
+  return DecodeRunResult(message, kFirst, {&destination, 1});
 }
 
 v1::NamedTensor Output(const std::string& name, v1::DataType data_type, const std::string& elements) {
@@ -74,37 +84,9 @@ v1::RunResponse Response() {
 TEST(EncodeTest, SendsEveryTypeUnderItsNumber) {
   for (DType dtype : kAllDTypes) {
     const std::string elements(SizeOf(dtype) * 3, 'e');
-    const auto request = Parsed<v1::TransposeRequest>(TransposeArgs{.x = {dtype, {3}, 0, elements.data()}});
-    EXPECT_EQ(FromProto(request.x().data_type()), dtype);
-    EXPECT_EQ(request.x().inline_(), elements);
-  }
-}
-
-TEST(EncodeTest, WritesTheEpilogueOfAProduct) {
-  const std::vector<float> elements(6, 2);
-  GemmArgs args;
-  args.a = {DType::kF16, {1, 2}, 0, elements.data()};
-  args.b = {DType::kF16, {2, 3}, 0, elements.data()};
-  EXPECT_FALSE(Parsed<v1::GemmRequest>(args).has_bias());
-  args.bias = ConstArray{DType::kF32, {3}, 0, elements.data()};
-  args.activation = v1::ACTIVATION_GELU;
-  args.out_data_type = DType::kF32;
-  const auto request = Parsed<v1::GemmRequest>(args);
-  EXPECT_EQ(request.bias().shape(0), 3);
-  EXPECT_EQ(request.bias().inline_().size(), 12u);
-  EXPECT_EQ(request.activation(), v1::ACTIVATION_GELU);
-  EXPECT_EQ(request.out_data_type(), v1::DATA_TYPE_F32);
-}
-
-TEST(EncodeTest, WritesTheTypeAndTheDegreesOfFreedomOfAReduction) {
-  const double x = 1;
-  ReduceArgs args{.x = {DType::kF64, {}, 0, &x}, .op = v1::REDUCE_OP_STD};
-  args.out_data_type = DType::kF32;
-  for (const int ddof : {0, 1, -1}) {
-    args.ddof = ddof;
-    const auto request = Parsed<v1::ReduceRequest>(args);
-    EXPECT_EQ(request.out_data_type(), v1::DATA_TYPE_F32);
-    EXPECT_EQ(request.ddof(), ddof);
+    const auto request = Parsed({.inputs = {{"x", {dtype, {3}, 0, elements.data()}}}});
+    EXPECT_EQ(FromProto(request.inputs(0).tensor().data_type()), dtype);
+    EXPECT_EQ(request.inputs(0).tensor().inline_(), elements);
   }
 }
 
@@ -123,7 +105,7 @@ TEST(EncodeTest, WritesAProgramAndItsInputs) {
                  {"large", {DType::kI32, {100'000}, 0, large.data()}},
                  {"padded", {DType::kI32, {2, 3}, 4, padded.data()}},
                  {"empty", {DType::kF8E5M2, {0, 3}, 0, nullptr}}};
-  const auto request = Parsed<v1::RunRequest>(args);
+  const auto request = Parsed(args);
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(request.program(), args.program));
   ASSERT_EQ(request.inputs_size(), 4);
   for (int i = 0; i < 4; ++i) {
@@ -147,32 +129,15 @@ TEST(EncodeTest, WritesAProgramAndItsInputs) {
   EXPECT_EQ(in_place, 1);
 }
 
-TEST(EncodeTest, EveryRequestSaysWhetherItsResultsAreToBeReproducible) {
-  const float x[] = {1, 2};
-  const ConstArray matrix{DType::kF32, {1, 2}, 0, x};
+TEST(EncodeTest, SaysWhetherTheResultsAreToBeReproducible) {
   for (const bool wanted : {false, true}) {
-    const TransposeArgs transpose{.x = matrix, .reproducible = wanted};
-    const GemmArgs gemm{.a = matrix, .b = matrix, .reproducible = wanted};
-    const ReduceArgs reduce{.x = matrix, .reproducible = wanted};
-    EXPECT_EQ(Parsed<v1::TransposeRequest>(transpose).options().reproducible(), wanted);
-    EXPECT_EQ(Parsed<v1::GemmRequest>(gemm).options().reproducible(), wanted);
-    EXPECT_EQ(Parsed<v1::ReduceRequest>(reduce).options().reproducible(), wanted);
-    EXPECT_EQ(Parsed<v1::RunRequest>(RunArgs{.reproducible = wanted}).options().reproducible(), wanted);
+    EXPECT_EQ(Parsed({.reproducible = wanted}).options().reproducible(), wanted);
   }
 }
 
-TEST(EncodeTest, EveryRequestSaysWhetherItsResponseIsToNameWhatRan) {
-  const float x[] = {1, 2};
-  const ConstArray matrix{DType::kF32, {1, 2}, 0, x};
-  for (const bool wanted : {false, true}) {
-    const SentOptions options{.report = wanted};
-    v1::TransposeRequest transpose;
-    v1::RunRequest run;
-    ASSERT_TRUE(transpose.ParseFromString(Flat(Encode(TransposeArgs{.x = matrix}, {}, {}, options)->buffer)));
-    ASSERT_TRUE(run.ParseFromString(Flat(Encode(RunArgs{}, {}, options)->buffer)));
-    EXPECT_EQ(transpose.options().report(), wanted);
-    EXPECT_EQ(run.options().report(), wanted);
-  }
+TEST(EncodeTest, SaysWhetherTheResponseIsToNameWhatRan) {
+  for (const bool wanted : {false, true})
+    EXPECT_EQ(Parsed({}, {.report = wanted}).options().report(), wanted);
 }
 
 TEST(EncodeTest, NamesTheInputThatCannotBeSent) {
@@ -183,69 +148,56 @@ TEST(EncodeTest, NamesTheInputThatCannotBeSent) {
 
 TEST(EncodeTest, SendsNothingButTheIdOfAResidentTensor) {
   const Operand resident{.dtype = DType::kF64, .shape = {7}, .row_stride = 9, .resident = "some id"};
-  const float bias[] = {1, 2};
-  GemmArgs args{.a = resident, .b = resident, .bias = ConstArray{DType::kF32, {2}, 0, bias}};
-  const auto gemm = Parsed<v1::GemmRequest>(args);
   v1::Tensor expected;
   expected.mutable_resident()->set_id("some id");
-  EXPECT_EQ(gemm.a().SerializeAsString(), expected.SerializeAsString());
-  EXPECT_EQ(gemm.b().SerializeAsString(), expected.SerializeAsString());
-  EXPECT_EQ(gemm.bias().inline_().size(), 8u);
-  EXPECT_FALSE(gemm.has_options());
-  const auto run = Parsed<v1::RunRequest>(RunArgs{.inputs = {{"x", resident}}});
+  const auto run = Parsed({.inputs = {{"x", resident}}});
+  EXPECT_FALSE(run.has_options());
   EXPECT_EQ(run.inputs(0).name(), "x");
   EXPECT_EQ(run.inputs(0).tensor().SerializeAsString(), expected.SerializeAsString());
 }
 
 TEST(EncodeTest, SaysWhichResultsAreToStay) {
-  const float x = 1;
-  const TransposeArgs transpose{.x = {DType::kF32, {}, 0, &x}};
-  const auto message = Encode(transpose, {.keep = absl::Milliseconds(1500)});
-  v1::TransposeRequest request;
-  ASSERT_TRUE(message.ok() && request.ParseFromString(Flat(message->buffer))) << message.status();
-  ASSERT_EQ(request.options().sinks_size(), 1);
-  EXPECT_EQ(request.options().sinks(0).output(), "");
-  EXPECT_EQ(request.options().sinks(0).resident().ttl_seconds(), 1.5);
-  float memory = 0;
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      Encode(transpose, {.data = &memory, .bytes = 4, .keep = absl::ZeroDuration()}).status()));
-
   RunArgs args;
   args.program.add_outputs("first");
   args.program.add_outputs("second");
   args.destinations = {{}, {.keep = absl::ZeroDuration()}, {.keep = absl::Seconds(1)}};
-  const auto run = Parsed<v1::RunRequest>(args);
+  const auto run = Parsed(args);
   ASSERT_EQ(run.options().sinks_size(), 1);
   EXPECT_EQ(run.options().sinks(0).output(), "second");
   EXPECT_TRUE(run.options().sinks(0).has_resident());
   EXPECT_EQ(run.options().sinks(0).resident().ttl_seconds(), 0);
+  args.destinations = {{.keep = absl::Milliseconds(1500)}};
+  EXPECT_EQ(Parsed(args).options().sinks(0).resident().ttl_seconds(), 1.5);
+  float memory = 0;
+  args.destinations = {{.data = &memory, .bytes = 4, .keep = absl::ZeroDuration()}};
+  EXPECT_TRUE(absl::IsInvalidArgument(Encode(args).status()));
 }
 
 TEST(DecodeResultTest, MakesAHandleOfWhatStaysOnTheServer) {
-  v1::TransposeResponse response;
-  response.mutable_y()->set_data_type(v1::DATA_TYPE_I64);
-  response.mutable_y()->add_shape(3);
-  response.mutable_y()->mutable_resident()->set_id("some id");
-  response.mutable_y()->mutable_resident()->set_ttl_seconds(2.5);
+  v1::RunResponse response;
+  Only(response).set_data_type(v1::DATA_TYPE_I64);
+  Only(response).add_shape(3);
+  Only(response).mutable_resident()->set_id("some id");
+  Only(response).mutable_resident()->set_ttl_seconds(2.5);
   response.mutable_execution()->set_device(3);
   const Destination keep{.keep = absl::ZeroDuration()};
-  const auto result = DecodeResult(Cut(response.SerializeAsString()), keep);
+  const auto result = DecodeOne(Cut(response.SerializeAsString()), keep);
   ASSERT_TRUE(result.ok()) << result.status();
-  ASSERT_TRUE(result->tensor);
-  EXPECT_EQ(result->array.data(), nullptr);
-  EXPECT_EQ(result->tensor->id(), "some id");
-  EXPECT_EQ(result->tensor->dtype(), DType::kI64);
-  EXPECT_EQ(result->tensor->shape(), Shape{3});
-  EXPECT_EQ(result->tensor->bytes(), 24u);
-  EXPECT_EQ(result->tensor->device(), 3);
-  EXPECT_EQ(result->tensor->info().ttl, absl::Milliseconds(2500));
+  ASSERT_TRUE(result->tensors[0]);
+  EXPECT_EQ(result->outputs[0].second.data(), nullptr);
+  EXPECT_EQ(result->tensors[0]->id(), "some id");
+  EXPECT_EQ(result->tensors[0]->dtype(), DType::kI64);
+  EXPECT_EQ(result->tensors[0]->shape(), Shape{3});
+  EXPECT_EQ(result->tensors[0]->bytes(), 24u);
+  EXPECT_EQ(result->tensors[0]->device(), 3);
+  EXPECT_EQ(result->tensors[0]->info().ttl, absl::Milliseconds(2500));
   EXPECT_EQ(result->execution.device(), 3);
   // It is where it was asked to be, or the response is wrong.
-  EXPECT_TRUE(absl::IsInternal(DecodeResult(Cut(response.SerializeAsString()), {}).status()));
-  response.mutable_y()->set_inline_(std::string(24, '\0'));
-  EXPECT_TRUE(absl::IsInternal(DecodeResult(Cut(response.SerializeAsString()), keep).status()));
-  response.mutable_y()->mutable_resident();
-  EXPECT_TRUE(absl::IsInternal(DecodeResult(Cut(response.SerializeAsString()), keep).status()));
+  EXPECT_TRUE(absl::IsInternal(DecodeOne(Cut(response.SerializeAsString()), {}).status()));
+  Only(response).set_inline_(std::string(24, '\0'));
+  EXPECT_TRUE(absl::IsInternal(DecodeOne(Cut(response.SerializeAsString()), keep).status()));
+  Only(response).mutable_resident();
+  EXPECT_TRUE(absl::IsInternal(DecodeOne(Cut(response.SerializeAsString()), keep).status()));
 }
 
 TEST(DecodeRunResultTest, TellsTensorsFromArrays) {
@@ -264,23 +216,23 @@ TEST(DecodeRunResultTest, TellsTensorsFromArrays) {
 TEST(DecodeResultTest, ReadsFieldsAcrossSliceBorders) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
-    v1::TransposeResponse response;
-    response.mutable_y()->set_data_type(v1::DATA_TYPE_I64);
+    v1::RunResponse response;
+    Only(response).set_data_type(v1::DATA_TYPE_I64);
     const int rows = static_cast<int>(random() % 4), columns = static_cast<int>(random() % 5);
-    response.mutable_y()->add_shape(rows);
-    response.mutable_y()->add_shape(columns);
+    Only(response).add_shape(rows);
+    Only(response).add_shape(columns);
     std::string elements(static_cast<std::size_t>(rows * columns) * 8, '\0');
     for (char& byte : elements) byte = static_cast<char>(random());
-    response.mutable_y()->set_inline_(elements);
+    Only(response).set_inline_(elements);
     response.mutable_execution()->set_request_id("some request");
     response.mutable_execution()->add_variants("a");
     response.mutable_execution()->mutable_stage_times()->set_device(0.25);
-    const auto result = DecodeResult(CutAnywhere(response.SerializeAsString(), random), {});
+    const auto result = DecodeOne(CutAnywhere(response.SerializeAsString(), random), {});
     ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(result->array.dtype(), DType::kI64);
-    EXPECT_EQ(result->array.shape(), (Shape{rows, columns}));
-    ASSERT_EQ(result->array.bytes(), elements.size());
-    EXPECT_EQ(std::memcmp(result->array.data(), elements.data(), elements.size()), 0);
+    EXPECT_EQ(result->outputs[0].second.dtype(), DType::kI64);
+    EXPECT_EQ(result->outputs[0].second.shape(), (Shape{rows, columns}));
+    ASSERT_EQ(result->outputs[0].second.bytes(), elements.size());
+    EXPECT_EQ(std::memcmp(result->outputs[0].second.data(), elements.data(), elements.size()), 0);
     EXPECT_EQ(result->execution.request_id(), "some request");
     EXPECT_EQ(result->execution.stage_times().device(), 0.25);
   }
@@ -289,70 +241,76 @@ TEST(DecodeResultTest, ReadsFieldsAcrossSliceBorders) {
 TEST(DecodeResultTest, MergesPartsInAnyOrderAndSkipsUnknownFields) {
   // The elements come first, twice, and the rest of the tensor in a second part; groups and unknown fields
   // are between them.
-  v1::TransposeResponse gone, elements, rest;
-  gone.mutable_y()->set_inline_("gone");
-  elements.mutable_y()->set_inline_("\1\2\3\4");
-  rest.mutable_y()->set_data_type(v1::DATA_TYPE_I32);
-  rest.mutable_y()->add_shape(1);
-  rest.mutable_y()->GetReflection()->MutableUnknownFields(rest.mutable_y())->AddFixed64(100, 1);
+  v1::NamedTensor gone, elements, rest;
+  gone.set_name("first");
+  gone.mutable_tensor()->set_inline_("gone");
+  elements.mutable_tensor()->set_inline_("\1\2\3\4");
+  rest.mutable_tensor()->set_data_type(v1::DATA_TYPE_I32);
+  rest.mutable_tensor()->add_shape(1);
+  rest.mutable_tensor()->GetReflection()->MutableUnknownFields(rest.mutable_tensor())->AddFixed64(100, 1);
   google::protobuf::UnknownFieldSet unknown;
   unknown.AddGroup(99)->AddVarint(1, 1);
   unknown.AddVarint(77, 5);
   std::string between;
   ASSERT_TRUE(unknown.SerializeToString(&between));
-  const std::string bytes =
+  const std::string output =
       gone.SerializeAsString() + elements.SerializeAsString() + between + rest.SerializeAsString();
-  const auto result = DecodeResult(Cut(bytes), {});
+  std::string bytes = between;
+  AppendFieldHead(bytes, v1::RunResponse::kOutputsFieldNumber, output.size());
+  const auto result = DecodeOne(Cut(bytes + output + between), {});
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->array.shape(), (Shape{1}));
-  EXPECT_EQ(std::memcmp(result->array.data(), "\1\2\3\4", 4), 0);
+  const Array& array = result->outputs[0].second;
+  EXPECT_EQ(array.shape(), (Shape{1}));
+  EXPECT_EQ(std::memcmp(array.data(), "\1\2\3\4", 4), 0);
 }
 
 TEST(DecodeResultTest, AgreesWithProtobufOnDamagedMessages) {
   const google::protobuf::LogSilencer silence;  // it reports each string that is not UTF-8
   std::mt19937 random(3);
-  v1::ReduceResponse response;
-  response.mutable_y()->set_data_type(v1::DATA_TYPE_F32);
-  response.mutable_y()->add_shape(3);
-  response.mutable_y()->set_inline_(std::string(12, 'a'));
+  v1::RunResponse response;
+  Only(response).set_data_type(v1::DATA_TYPE_F32);
+  Only(response).add_shape(3);
+  Only(response).set_inline_(std::string(12, 'a'));
   response.mutable_execution()->set_backend("cpu");
   const std::string good = response.SerializeAsString();
   for (int round = 0; round < 20000; ++round) {
     std::string bytes = good;
     for (int i = 0; i < 2; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
     if (round % 3 == 0) bytes.resize(random() % bytes.size());
-    const auto result = DecodeResult(CutAnywhere(bytes, random), {});
-    v1::ReduceResponse parsed;
+    const auto result = DecodeOne(CutAnywhere(bytes, random), {});
+    v1::RunResponse parsed;
     if (!parsed.ParseFromString(bytes)) {
       EXPECT_FALSE(result.ok());
     } else if (result.ok()) {
-      EXPECT_EQ(std::memcmp(result->array.data(), parsed.y().inline_().data(), result->array.bytes()), 0);
-      EXPECT_EQ(result->array.bytes(), parsed.y().inline_().size());
+      EXPECT_EQ(std::memcmp(result->outputs[0].second.data(), parsed.outputs(0).tensor().inline_().data(),
+                            result->outputs[0].second.bytes()),
+                0);
+      EXPECT_EQ(result->outputs[0].second.bytes(), parsed.outputs(0).tensor().inline_().size());
     }
   }
 }
 
 TEST(DecodeResultTest, WritesIntoTheDestinationOrRefuses) {
-  v1::GemmResponse response;
-  response.mutable_d()->set_data_type(v1::DATA_TYPE_F64);
-  response.mutable_d()->add_shape(2);
-  response.mutable_d()->set_inline_(std::string(16, 'b'));
+  v1::RunResponse response;
+  Only(response).set_data_type(v1::DATA_TYPE_F64);
+  Only(response).add_shape(2);
+  Only(response).set_inline_(std::string(16, 'b'));
   const grpc::ByteBuffer message = Cut(response.SerializeAsString());
   std::vector<char> memory(16);
-  auto result = DecodeResult(message, {memory.data(), memory.size()});
+  auto result = DecodeOne(message, {memory.data(), memory.size()});
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result->array.data(), memory.data());
+  EXPECT_EQ(result->outputs[0].second.data(), memory.data());
   EXPECT_EQ(memory, std::vector<char>(16, 'b'));
-  result = DecodeResult(message, {memory.data(), 15});
+  result = DecodeOne(message, {memory.data(), 15});
   EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(DecodeResultTest, RefusesElementsThatDoNotFitTheShape) {
-  v1::GemmResponse response;
-  response.mutable_d()->set_data_type(v1::DATA_TYPE_F64);
-  response.mutable_d()->add_shape(3);
-  response.mutable_d()->set_inline_(std::string(16, 'b'));
-  EXPECT_EQ(DecodeResult(Cut(response.SerializeAsString()), {}).status().code(), absl::StatusCode::kInternal);
+  v1::RunResponse response;
+  Only(response).set_data_type(v1::DATA_TYPE_F64);
+  Only(response).add_shape(3);
+  Only(response).set_inline_(std::string(16, 'b'));
+  EXPECT_EQ(DecodeOne(Cut(response.SerializeAsString()), {}).status().code(), absl::StatusCode::kInternal);
 }
 
 TEST(DecodeRunResultTest, BringsEachOutputToItsPlace) {

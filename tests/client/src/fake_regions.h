@@ -68,7 +68,7 @@ class FakeRegions : public v1::KernelService::Service,
   // Bytes of all regions: those that GetInfo tells, and those that there really are. Regions count until they
   // are closed.
   std::atomic<std::int64_t> max_region_bytes = std::int64_t{1} << 40, quota = std::int64_t{1} << 40;
-  std::function<void()> on_transpose;  // runs first
+  std::function<void()> on_run;  // runs first
   double ticket_ttl_seconds = 60;
   // Withdrawals wait until ConfirmAll.
   std::atomic<bool> holds_withdrawals = false;
@@ -140,16 +140,9 @@ class FakeRegions : public v1::KernelService::Service,
     return grpc::Status::OK;
   }
 
-  grpc::Status Transpose(grpc::ServerContext* context, const v1::TransposeRequest* request,
-                         v1::TransposeResponse* response) override {
-    if (on_transpose != nullptr) on_transpose();
-    const bool has_sink = request->options().sinks_size() > 0;
-    return Copy(*context, request->variant(), request->x(), has_sink ? &request->options().sinks(0) : nullptr,
-                *response->mutable_y());
-  }
-
   grpc::Status Run(grpc::ServerContext* context, const v1::RunRequest* request,
                    v1::RunResponse* response) override {
+    if (on_run != nullptr) on_run();
     for (int i = 0; i < request->program().outputs_size(); ++i) {
       v1::NamedTensor& output = *response->add_outputs();
       output.set_name(request->program().outputs(i));
@@ -157,8 +150,8 @@ class FakeRegions : public v1::KernelService::Service,
       for (const v1::Sink& each : request->options().sinks()) {
         if (each.output() == output.name()) sink = &each;
       }
-      const grpc::Status status =
-          Copy(*context, "", request->inputs(i).tensor(), sink, *output.mutable_tensor());
+      const grpc::Status status = Copy(*context, request->program().steps(0).variant(),
+                                       request->inputs(i).tensor(), sink, *output.mutable_tensor());
       if (!status.ok()) return status;
     }
     return grpc::Status::OK;

@@ -41,25 +41,28 @@ TEST(MessageWriterTest, WritesWhatTheGeneratedParserReads) {
   args.beta = -2.5;
   args.precision = v1::PRECISION_TF32;
   args.variant = "naive";
-  const auto message = Encode(args);
+  const auto message = Encode(OneStep(args));
   ASSERT_TRUE(message.ok()) << message.status();
-  v1::GemmRequest request;
+  v1::RunRequest request;
   ASSERT_TRUE(request.ParseFromString(Joined(message->buffer)));
-  EXPECT_EQ(request.a().data_type(), v1::DATA_TYPE_F32);
-  EXPECT_EQ(request.a().shape_size(), 2);
-  EXPECT_EQ(request.a().shape(1), 3);
-  EXPECT_EQ(request.a().row_stride(), 0);
-  EXPECT_EQ(std::memcmp(request.a().inline_().data(), a.data(), sizeof(float) * a.size()), 0);
-  EXPECT_EQ(request.b().row_stride(), 4);
-  EXPECT_EQ(request.b().inline_().size(), sizeof(float) * b.size());
-  EXPECT_TRUE(request.has_c());
-  EXPECT_FALSE(request.trans_a());
-  EXPECT_TRUE(request.trans_b());
-  EXPECT_TRUE(request.has_alpha());
-  EXPECT_EQ(request.alpha(), 0);
-  EXPECT_EQ(request.beta(), -2.5);
-  EXPECT_EQ(request.precision(), v1::PRECISION_TF32);
-  EXPECT_EQ(request.variant(), "naive");
+  ASSERT_EQ(request.inputs_size(), 3);
+  const v1::Tensor &sent_a = request.inputs(0).tensor(), &sent_b = request.inputs(1).tensor();
+  const v1::GemmStep& gemm = request.program().steps(0).gemm();
+  EXPECT_EQ(sent_a.data_type(), v1::DATA_TYPE_F32);
+  EXPECT_EQ(sent_a.shape_size(), 2);
+  EXPECT_EQ(sent_a.shape(1), 3);
+  EXPECT_EQ(sent_a.row_stride(), 0);
+  EXPECT_EQ(std::memcmp(sent_a.inline_().data(), a.data(), sizeof(float) * a.size()), 0);
+  EXPECT_EQ(sent_b.row_stride(), 4);
+  EXPECT_EQ(sent_b.inline_().size(), sizeof(float) * b.size());
+  EXPECT_EQ(request.inputs(2).name(), "c");
+  EXPECT_FALSE(gemm.trans_a());
+  EXPECT_TRUE(gemm.trans_b());
+  EXPECT_TRUE(gemm.has_alpha());
+  EXPECT_EQ(gemm.alpha(), 0);
+  EXPECT_EQ(gemm.beta(), -2.5);
+  EXPECT_EQ(gemm.precision(), v1::PRECISION_TF32);
+  EXPECT_EQ(request.program().steps(0).variant(), "naive");
 }
 
 TEST(MessageWriterTest, WritesNegativeNumbersAndEmptyArrays) {
@@ -68,16 +71,18 @@ TEST(MessageWriterTest, WritesNegativeNumbersAndEmptyArrays) {
   args.axes = {-1, 0};
   args.op = v1::REDUCE_OP_MEAN;
   args.keepdims = true;
-  const auto message = Encode(args);
+  const auto message = Encode(OneStep(args));
   ASSERT_TRUE(message.ok());
-  v1::ReduceRequest request;
+  v1::RunRequest request;
   ASSERT_TRUE(request.ParseFromString(Joined(message->buffer)));
-  EXPECT_TRUE(request.x().has_inline_());
-  EXPECT_EQ(request.x().shape(1), 0);
-  EXPECT_EQ(request.axes(0), -1);
-  EXPECT_EQ(request.axes(1), 0);
-  EXPECT_EQ(request.op(), v1::REDUCE_OP_MEAN);
-  EXPECT_TRUE(request.keepdims());
+  const v1::Tensor& x = request.inputs(0).tensor();
+  const v1::ReduceStep& reduce = request.program().steps(0).reduce();
+  EXPECT_TRUE(x.has_inline_());
+  EXPECT_EQ(x.shape(1), 0);
+  EXPECT_EQ(reduce.axes(0), -1);
+  EXPECT_EQ(reduce.axes(1), 0);
+  EXPECT_EQ(reduce.op(), v1::REDUCE_OP_MEAN);
+  EXPECT_TRUE(reduce.keepdims());
 }
 
 TEST(MessageWriterTest, LeavesLargePayloadsInPlace) {
@@ -123,10 +128,10 @@ TEST(MessageWriterTest, KeepsOwnedMemoryAlive) {
 TEST(MessageWriterTest, RefusesMessagesThatGrpcWouldTruncate) {
   const char nothing = 0;
   ConstArray x{DType::kF32, {1 << 15, 1 << 14}, 0, &nothing};  // 2 GiB, never read
-  const auto message = Encode(TransposeArgs{.x = x});
+  const auto message = Encode(OneStep(TransposeArgs{.x = x}));
   EXPECT_EQ(message.status().code(), absl::StatusCode::kResourceExhausted);
   x.shape = {1 << 30, 1 << 30, 1 << 30};
-  EXPECT_EQ(Encode(TransposeArgs{.x = x}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Encode(OneStep(TransposeArgs{.x = x})).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

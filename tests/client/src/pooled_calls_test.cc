@@ -14,6 +14,7 @@
 
 #include "absl/time/clock.h"
 #include "tests/client/src/fake_regions.h"
+#include "tests/testing/call_async.h"
 #include "tests/testing/patience.h"
 #include "tests/testing/status_matchers.h"
 #include "warpline/client.h"
@@ -196,7 +197,7 @@ TEST_F(PooledCallsTest, WriteNoResultOverAnOperand) {
   ASSERT_THAT(a, IsOk());
   const auto x = Numbers(1000);
   std::memcpy(a->data(), x.data(), 4000);
-  server_->on_transpose = [&] { EXPECT_EQ(Values(*a), x); };
+  server_->on_run = [&] { EXPECT_EQ(Values(*a), x); };
   const ConstArray first{DType::kI32, {900}, 0, a->data()};
   auto* const to = static_cast<std::int32_t*>(a->data()) + 100;
   const auto result = client_->Transpose({.x = first}, kPooledTimeout, {.destination = {to, 3600}});
@@ -324,11 +325,11 @@ TEST_F(PooledCallsTest, FailedCallsWaitOnlyIfTheCallersMemoryIsWritten) {
   const auto failed = StatusIs(absl::StatusCode::kUnavailable, HasSubstr("as it was told"));
   EXPECT_THAT(client_->Transpose({.x = View(x), .variant = "fail"}, kPooledTimeout).status(), failed);
   std::latch done(1);
-  client_->CallAsync(TransposeArgs{.x = View(x), .variant = "fail"}, kPooledTimeout, {},
-                     [&](const absl::StatusOr<Result>& result) {
-                       EXPECT_THAT(result.status(), failed);
-                       done.count_down();
-                     });
+  ::warpline::testing::CallAsync(*client_, TransposeArgs{.x = View(x), .variant = "fail"}, kPooledTimeout, {},
+                                 [&](const absl::StatusOr<RunResult>& result) {
+                                   EXPECT_THAT(result.status(), failed);
+                                   done.count_down();
+                                 });
   done.wait();
   // The memory of neither call is used again yet.
   EXPECT_THAT(client_->Transpose({.x = View(x)}, kPooledTimeout), IsOk());
@@ -351,7 +352,7 @@ TEST_F(PooledCallsTest, AreSentAgainIfTheRegionWasLost) {
   const auto x = Numbers(1000, 2);
   ASSERT_THAT(client_->Transpose({.x = View(x)}, kPooledTimeout), IsOk());
   std::atomic<int> calls = 0;
-  server_->on_transpose = [&] {
+  server_->on_run = [&] {
     if (++calls == 1) LoseRegions();
   };
   const auto result = client_->Transpose({.x = View(x)}, kPooledTimeout);
@@ -363,7 +364,7 @@ TEST_F(PooledCallsTest, AreSentAgainIfTheRegionWasLost) {
 }
 
 TEST_F(PooledCallsTest, AreSentAgainOnceOnly) {
-  server_->on_transpose = [&] { LoseRegions(); };
+  server_->on_run = [&] { LoseRegions(); };
   EXPECT_THAT(client_->Transpose({.x = View(Numbers(1000))}, kPooledTimeout).status(),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(server_->sources(), SizeIs(2));
@@ -410,11 +411,12 @@ TEST_F(PooledCallsTest, AsyncCallsShareToo) {
   for (int i = 0; i < kCalls; ++i) {
     // The operand may change as soon as the call has begun: it is copied.
     const auto x = Numbers(1000, i);
-    client_->CallAsync(TransposeArgs{.x = View(x), .variant = i % 4 == 3 ? "fail" : ""}, kPooledTimeout, {},
-                       [&, i](const absl::StatusOr<Result>& result) {
-                         if (result.ok()) results[static_cast<std::size_t>(i)] = result->array;
-                         done.count_down();
-                       });
+    ::warpline::testing::CallAsync(*client_, TransposeArgs{.x = View(x), .variant = i % 4 == 3 ? "fail" : ""},
+                                   kPooledTimeout, {}, [&, i](const absl::StatusOr<RunResult>& result) {
+                                     if (result.ok())
+                                       results[static_cast<std::size_t>(i)] = result->outputs[0].second;
+                                     done.count_down();
+                                   });
   }
   done.wait();
   for (int i = 0; i < kCalls; ++i) {
@@ -465,11 +467,12 @@ TEST_F(PooledCallsTest, TheClientGoesAfterTheLastCallback) {
   ASSERT_THAT(out, IsOk());
   server_->holds_withdrawals = true;
   std::atomic<bool> ended = false;
-  client_->CallAsync(TransposeArgs{.x = View(x), .variant = "fail"}, kPooledTimeout,
-                     {.destination = {out->data(), out->bytes()}}, [&](const absl::StatusOr<Result>& result) {
-                       EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
-                       ended = true;
-                     });
+  ::warpline::testing::CallAsync(*client_, TransposeArgs{.x = View(x), .variant = "fail"}, kPooledTimeout,
+                                 {.destination = {out->data(), out->bytes()}},
+                                 [&](const absl::StatusOr<RunResult>& result) {
+                                   EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
+                                   ended = true;
+                                 });
   server_->AwaitWithdrawals(1);
   std::thread confirms([&] {
     absl::SleepFor(absl::Milliseconds(100));
@@ -486,11 +489,12 @@ TEST_F(PooledCallsTest, CancelledRetriesDoNotWaitForTheServer) {
   server_->holds_withdrawals = true;
   std::stop_source stop;
   std::latch cancelled(1);
-  client_->CallAsync(TransposeArgs{.x = View(Numbers(1000)), .variant = "fail once"}, kPooledTimeout,
-                     {.stop = stop.get_token()}, [&](const absl::StatusOr<Result>& result) {
-                       EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
-                       cancelled.count_down();
-                     });
+  ::warpline::testing::CallAsync(*client_, TransposeArgs{.x = View(Numbers(1000)), .variant = "fail once"},
+                                 kPooledTimeout, {.stop = stop.get_token()},
+                                 [&](const absl::StatusOr<RunResult>& result) {
+                                   EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
+                                   cancelled.count_down();
+                                 });
   server_->AwaitWithdrawals(1);
   absl::SleepFor(absl::Milliseconds(300));  // longer than the delay of a retry
   stop.request_stop();

@@ -16,6 +16,7 @@
 
 #include "absl/time/clock.h"
 #include "tests/client/src/fake_regions.h"
+#include "tests/testing/call_async.h"
 #include "tests/testing/status_matchers.h"
 #include "warpline/client.h"
 
@@ -98,14 +99,15 @@ TEST_F(RegionCallTest, CallsBackWhenTheEndIsConfirmed) {
   std::atomic<int> called = 0;
   std::latch done(2);
   for (int i = 0; i < 2; ++i) {
-    client_->CallAsync(Request("fail"), kTimeout, {}, [&](const absl::StatusOr<Result>& result) {
-      EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
-      // A callback may wait for other calls, and for regions too.
-      EXPECT_THAT(client_->Transpose(Request("fail"), kTimeout).status(),
-                  StatusIs(absl::StatusCode::kUnavailable));
-      ++called;
-      done.count_down();
-    });
+    ::warpline::testing::CallAsync(*client_, Request("fail"), kTimeout, {},
+                                   [&](const absl::StatusOr<RunResult>& result) {
+                                     EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
+                                     // A callback may wait for other calls, and for regions too.
+                                     EXPECT_THAT(client_->Transpose(Request("fail"), kTimeout).status(),
+                                                 StatusIs(absl::StatusCode::kUnavailable));
+                                     ++called;
+                                     done.count_down();
+                                   });
   }
   server_->AwaitWithdrawals(2);
   EXPECT_EQ(called, 0);
@@ -118,8 +120,8 @@ TEST_F(RegionCallTest, GivesMemoryOutAgainOnlyAfterTheCall) {
   server_->holds_withdrawals = true;
   std::latch done(1);
   const std::size_t before = region_->free_bytes();
-  client_->CallAsync(Request("fail"), kTimeout, {.destination = {.region = &*region_}},
-                     [&](const absl::StatusOr<Result>&) { done.count_down(); });
+  ::warpline::testing::CallAsync(*client_, Request("fail"), kTimeout, {.destination = {.region = &*region_}},
+                                 [&](const absl::StatusOr<RunResult>&) { done.count_down(); });
   server_->AwaitWithdrawals(1);
   x_ = Array();
   EXPECT_EQ(region_->free_bytes(), before - 4096) << "operand and result are still the call's";
@@ -137,10 +139,11 @@ TEST_F(RegionCallTest, TheEndOfTheConnectionEndsTheWait) {
                 StatusIs(absl::StatusCode::kUnavailable, HasSubstr("as it was told")));
   });
   std::latch done(1);
-  client_->CallAsync(Request("fail"), kTimeout, {}, [&](const absl::StatusOr<Result>& result) {
-    EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
-    done.count_down();
-  });
+  ::warpline::testing::CallAsync(*client_, Request("fail"), kTimeout, {},
+                                 [&](const absl::StatusOr<RunResult>& result) {
+                                   EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
+                                   done.count_down();
+                                 });
   server_->AwaitWithdrawals(2);
   server_->CloseRegions();
   caller.join();
@@ -172,7 +175,8 @@ TEST_F(RegionCallTest, TheClientWaitsForItsCallbacks) {
   server_->holds_withdrawals = true;
   std::atomic<int> called = 0;
   for (int i = 0; i < 3; ++i) {
-    client_->CallAsync(Request("fail"), kTimeout, {}, [&](const absl::StatusOr<Result>&) { ++called; });
+    ::warpline::testing::CallAsync(*client_, Request("fail"), kTimeout, {},
+                                   [&](const absl::StatusOr<RunResult>&) { ++called; });
   }
   server_->AwaitWithdrawals(3);
   std::thread later([&] { server_->ConfirmAll(); });
@@ -185,8 +189,8 @@ TEST_F(RegionCallTest, ManyCallsFailAtOnce) {
   constexpr int kCalls = 2000;  // more than a socket takes without being read
   std::latch done(kCalls);
   for (int i = 0; i < kCalls; ++i) {
-    client_->CallAsync(Request(i % 2 == 0 ? "fail" : ""), kTimeout, {},
-                       [&](const absl::StatusOr<Result>&) { done.count_down(); });
+    ::warpline::testing::CallAsync(*client_, Request(i % 2 == 0 ? "fail" : ""), kTimeout, {},
+                                   [&](const absl::StatusOr<RunResult>&) { done.count_down(); });
   }
   done.wait();
   EXPECT_THAT(server_->withdrawn(), SizeIs(kCalls / 2));

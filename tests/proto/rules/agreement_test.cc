@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/src/codec.h"
+#include "client/src/one_step.h"
 #include "client/src/result_type.h"
 #include "kernels/field_error.h"
 #include "server/rpc/codec/codec.h"
@@ -22,15 +23,13 @@ namespace warpline {
 namespace {
 
 using client::GemmArgs;
-using client::OperationArgs;
 using client::ReduceArgs;
 using client::ResultTypes;
 using client::RunArgs;
 using client::TransposeArgs;
 
-// The server's answer to a request as the client sends it.
-template <typename Args>
-absl::StatusOr<ResultTypes> AnswerOf(RequestKind kind, const Args& args) {
+// A request as the client sends it.
+std::string Sent(const RunArgs& args) {
   const absl::StatusOr<client::OutgoingMessage> message = client::Encode(args);
   EXPECT_THAT(message, testing::IsOk());
   std::vector<grpc::Slice> slices;
@@ -39,6 +38,11 @@ absl::StatusOr<ResultTypes> AnswerOf(RequestKind kind, const Args& args) {
   for (const grpc::Slice& slice : slices) {
     bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   }
+  return bytes;
+}
+
+// The server's answer to a request of this kind.
+absl::StatusOr<ResultTypes> AnswerOf(RequestKind kind, const std::string& bytes) {
   const absl::StatusOr<DecodedPlan> decoded =
       DecodePlan(testing::CodecOf(kind), testing::Scan(kind, bytes), {}, testing::kLimits);
   if (!decoded.ok()) return decoded.status();
@@ -50,9 +54,10 @@ absl::StatusOr<ResultTypes> AnswerOf(RequestKind kind, const Args& args) {
 }
 
 // Returns true if both accept the request.
-template <typename Args>
-bool Agree(RequestKind kind, const Args& args) {
-  const absl::StatusOr<ResultTypes> theirs = AnswerOf(kind, args), ours = client::ResultTypesOf(args);
+bool Agree(const RunArgs& args) {
+  absl::StatusOr<ResultTypes> theirs = AnswerOf(RequestKind::kRun, Sent(args));
+  if (!theirs.ok()) theirs = client::InOneStep(args, theirs.status());
+  const absl::StatusOr<ResultTypes> ours = client::ResultTypesOf(args);
   EXPECT_EQ(ours.status(), theirs.status());  // compares the fields, too
   EXPECT_EQ(FieldOf(theirs.status()).has_value(), !theirs.ok()) << theirs.status();
   if (!ours.ok() || !theirs.ok()) return false;
@@ -254,13 +259,66 @@ class RandomArgs {
   std::mt19937 random_;
 };
 
+// The request of its own that a program of one step stands for.
+template <typename Request>
+void TakeInputs(v1::RunRequest& run, Request& request) {
+  for (v1::NamedTensor& input : *run.mutable_inputs()) {
+    const auto* const field = Request::descriptor()->FindFieldByName(input.name());
+    request.GetReflection()->MutableMessage(&request, field)->CopyFrom(input.tensor());
+  }
+  request.set_variant(run.program().steps(0).variant());
+}
+std::string OwnRequest(const std::string& bytes, RequestKind kind) {
+  v1::RunRequest run;
+  EXPECT_TRUE(run.ParseFromString(bytes));
+  const v1::Step& step = run.program().steps(0);
+  if (kind == RequestKind::kTranspose) {
+    v1::TransposeRequest request;
+    *request.mutable_perm() = step.transpose().perm();
+    TakeInputs(run, request);
+    return request.SerializeAsString();
+  }
+  if (kind == RequestKind::kReduce) {
+    v1::ReduceRequest request;
+    const v1::ReduceStep& reduce = step.reduce();
+    request.set_op(reduce.op());
+    *request.mutable_axes() = reduce.axes();
+    request.set_keepdims(reduce.keepdims());
+    request.set_out_data_type(reduce.out_data_type());
+    request.set_ddof(reduce.ddof());
+    TakeInputs(run, request);
+    return request.SerializeAsString();
+  }
+  v1::GemmRequest request;
+  const v1::GemmStep& gemm = step.gemm();
+  request.set_trans_a(gemm.trans_a());
+  request.set_trans_b(gemm.trans_b());
+  if (gemm.has_alpha()) request.set_alpha(gemm.alpha());
+  if (gemm.has_beta()) request.set_beta(gemm.beta());
+  request.set_precision(gemm.precision());
+  request.set_activation(gemm.activation());
+  request.set_out_data_type(gemm.out_data_type());
+  TakeInputs(run, request);
+  return request.SerializeAsString();
+}
+
+// The same for a program of one step, and for its own request.
+template <typename Args>
+bool AgreeOnBoth(RequestKind kind, const Args& operation) {
+  const RunArgs args = client::OneStep(operation);
+  const absl::StatusOr<ResultTypes> alone = AnswerOf(kind, OwnRequest(Sent(args), kind));
+  const bool valid = Agree(args);
+  EXPECT_EQ(alone.status(), client::ResultTypesOf(args).status());
+  return valid && alone.ok();
+}
+
 TEST(RulesAgreementTest, OfOperations) {
   RandomArgs random(1);
   int transposes = 0, gemms = 0, reductions = 0;
   for (int i = 0; i < 3000 && !HasFailure(); ++i) {
-    transposes += Agree(RequestKind::kTranspose, random.Transpose());
-    gemms += Agree(RequestKind::kGemm, random.Gemm());
-    reductions += Agree(RequestKind::kReduce, random.Reduce());
+    transposes += AgreeOnBoth(RequestKind::kTranspose, random.Transpose());
+    gemms += AgreeOnBoth(RequestKind::kGemm, random.Gemm());
+    reductions += AgreeOnBoth(RequestKind::kReduce, random.Reduce());
   }
   for (const int valid : {transposes, gemms, reductions}) {
     EXPECT_GT(valid, 200);
@@ -271,7 +329,7 @@ TEST(RulesAgreementTest, OfOperations) {
 TEST(RulesAgreementTest, OfPrograms) {
   RandomArgs random(2);
   int valid = 0;
-  for (int i = 0; i < 10'000 && !HasFailure(); ++i) valid += Agree(RequestKind::kRun, random.Run());
+  for (int i = 0; i < 10'000 && !HasFailure(); ++i) valid += Agree(random.Run());
   EXPECT_GT(valid, 150);
   EXPECT_LT(valid, 9850);
 }
@@ -280,11 +338,11 @@ TEST(RulesAgreementTest, OfLimitsOfPrograms) {
   RunArgs args;
   const client::Operand x{.dtype = DType::kF32, .shape = {1}, .data = "abcd"};
   for (int i = 0; i < 129; ++i) args.inputs.emplace_back("x" + std::to_string(i), x);
-  EXPECT_FALSE(Agree(RequestKind::kRun, args));
+  EXPECT_FALSE(Agree(args));
   args.inputs.resize(1);
   for (const std::size_t length : {0, 64, 65}) {
     args.inputs[0].first = std::string(length, 'x');
-    EXPECT_FALSE(Agree(RequestKind::kRun, args));
+    EXPECT_FALSE(Agree(args));
   }
   args.inputs[0].first = "x";
   for (int i = 0; i < 257; ++i) {
@@ -295,18 +353,18 @@ TEST(RulesAgreementTest, OfLimitsOfPrograms) {
     step.add_inputs("x");
     args.program.clear_outputs();
     args.program.add_outputs(step.name());
-    EXPECT_EQ(Agree(RequestKind::kRun, args), i < 256) << i;
+    EXPECT_EQ(Agree(args), i < 256) << i;
   }
   args.program.mutable_steps()->DeleteSubrange(1, 256);
   args.program.clear_outputs();
-  EXPECT_FALSE(Agree(RequestKind::kRun, args));
+  EXPECT_FALSE(Agree(args));
   for (const char* name : {"x", "none", "s0", "s0"}) {
     args.program.add_outputs(name);
     if (args.program.outputs_size() == 2) args.program.mutable_outputs()->DeleteSubrange(0, 1);
-    Agree(RequestKind::kRun, args);
+    Agree(args);
   }
   args.program.add_outputs("s0");
-  EXPECT_FALSE(Agree(RequestKind::kRun, args));
+  EXPECT_FALSE(Agree(args));
 }
 
 }  // namespace

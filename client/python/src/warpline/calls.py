@@ -207,7 +207,7 @@ class Request:
         options.timeout = timeout
         options.request_id = identity = ffi.new("char[]", request_id.encode())
         options.reproducible = reproducible
-        options.own_request = call.single
+        options.one_step = call.single
         options.report = reports
         if progress is not None and not callable(progress):
             raise TypeError(f"progress is a {type(progress).__name__}: a function of two numbers")

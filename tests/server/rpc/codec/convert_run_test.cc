@@ -410,7 +410,7 @@ TEST(ConvertRunTest, BadProgramIsRefused) {
       {"cycle", [](Chain& r) { r.step(0).set_inputs(0, "sums"); }, "program.steps[0].inputs[0]",
        "step \"product\": \"sums\" is step 2, which comes later"},
       {"too few inputs", [](Chain& r) { r.step(0).mutable_inputs()->RemoveLast(); },
-       "program.steps[0].inputs", "step \"product\": has 1 name; the operation reads 2"},
+       "program.steps[0].inputs", "step \"product\": has 1 name; the product reads 2, or 3 with c"},
       {"too many inputs", [](Chain& r) { r.step(2).add_inputs("a"); }, "program.steps[2].inputs",
        "has 2 names; the operation reads 1"},
       {"no inputs", [](Chain& r) { r.step(0).clear_inputs(); }, "program.steps[0].inputs", "has 0 names"},

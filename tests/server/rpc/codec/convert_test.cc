@@ -39,7 +39,9 @@ TEST(ConvertTest, TransposeSwapsTheLastTwoAxesByDefault) {
 
 TEST(ConvertTest, PermutationIsTakenOver) {
   Transpose transpose;
-  transpose.request.mutable_x()->add_shape(1);
+  transpose.request.clear_x();
+  transpose.payloads.clear();
+  transpose.Fill(transpose.request.mutable_x(), v1::DATA_TYPE_F32, {2, 3, 4}, 96);
   for (int axis : {2, 0, 1}) transpose.request.add_perm(axis);
   const auto conversion = Convert(transpose);
   ASSERT_THAT(conversion, IsOk());
@@ -47,7 +49,7 @@ TEST(ConvertTest, PermutationIsTakenOver) {
   EXPECT_EQ(problem.perm[0], 2);
   EXPECT_EQ(problem.perm[1], 0);
   EXPECT_EQ(problem.perm[2], 1);
-  EXPECT_EQ(OutputOf(*conversion).shape, (Shape{1, 2, 3}));
+  EXPECT_EQ(OutputOf(*conversion).shape, (Shape{4, 2, 3}));
 }
 
 TEST(ConvertTest, ScalarAndVectorTransposeToThemselves) {

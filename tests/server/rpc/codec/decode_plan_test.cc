@@ -40,7 +40,7 @@ TEST(DecodePlanTest, TheLastOfTwoValuesCounts) {
   v1::GemmRequest beta;
   beta.set_beta(0);
   const auto planned = plans.Get(RequestKind::kGemm, Gemm().SerializeAsString() + beta.SerializeAsString());
-  EXPECT_EQ(planned.plan->program.num_inputs, 2);
+  EXPECT_EQ(planned.plan->program.tensors[2].bytes, 0u);
 }
 
 // Two programs, of which the parser makes one, and a step whose operation is named twice.
