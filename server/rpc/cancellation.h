@@ -1,0 +1,43 @@
+// The cancellation of a call, which may come at any time.
+#ifndef WARPLINE_SERVER_RPC_CANCELLATION_H_
+#define WARPLINE_SERVER_RPC_CANCELLATION_H_
+
+#include <functional>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "server/base/mutex.h"
+#include "server/schedule/scheduler.h"
+
+namespace warpline {
+
+// Ends what a call waits for: its job, or its uploads. A wait for uploads ends either by the cancellation or
+// by their last byte, whichever comes first. Thread-safe.
+class Cancellation {
+ public:
+  explicit Cancellation(Scheduler& scheduler) : scheduler_(scheduler) {}
+
+  void Cancel(const absl::Status& why);
+  // From now on the call waits for this job. A call may have two, one after the other; the second one may be
+  // submitted before the thread that has submitted the first one comes here.
+  void SubmittedAs(Scheduler::JobId job);
+
+  // From now on `if_cancelled` is called once the call is cancelled, unless Arrived comes before. Nothing is
+  // called, and nothing may follow, if one of them has come already: that one is returned.
+  enum class Wait { kWaits, kCancelled, kArrived };
+  Wait BeginWait(std::function<void(const absl::Status&)> if_cancelled);
+  // All uploads have come. Returns whether this ends the wait.
+  bool Arrived();
+
+ private:
+  Scheduler& scheduler_;
+  Mutex mutex_;
+  std::optional<Scheduler::JobId> job_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Status> why_ ABSL_GUARDED_BY(mutex_);
+  std::function<void(const absl::Status&)> on_cancel_ ABSL_GUARDED_BY(mutex_);  // while it waits for uploads
+  bool arrived_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_CANCELLATION_H_

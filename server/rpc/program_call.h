@@ -1,0 +1,105 @@
+// One call of KernelService, from its message to its answer.
+#ifndef WARPLINE_SERVER_RPC_PROGRAM_CALL_H_
+#define WARPLINE_SERVER_RPC_PROGRAM_CALL_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/observe/metrics.h"
+#include "server/plan/plan.h"
+#include "server/rpc/call_context.h"
+#include "server/rpc/cancellation.h"
+#include "server/rpc/codec/codec.h"
+#include "server/rpc/message_slices.h"
+#include "server/rpc/result_sinks.h"
+#include "server/schedule/fair_budget.h"
+#include "server/schedule/job.h"
+#include "server/store/streamed_call.h"
+
+namespace warpline {
+
+class UnaryCall;
+
+// The phases of a call. One thread at a time has it. A client that cancels, and a deadline that passes, end
+// each phase from `admitted` to `queued` at once; later the result is dropped when it comes.
+//
+// | phase | on which thread | who ends it | what it holds | what a drain does with it |
+// |---|---|---|---|---|
+// | received | of the call | itself: it scans the message | the message, its tensors in use | lets it go on |
+// | planned | of the call; a new plan: a compiler | itself | and a place among the compilers | lets it go on
+// | | admitted | the same; with streams a compiler | itself | and a ticket; memory of streams | lets it go on
+// | | waiting for uploads | none | the last byte; the watchdog; the drain | the same | UNAVAILABLE | | queued
+// | none | the scheduler | ticket, operands | lets it go on | | running | a lane's | the device | and staging
+// memory, a lane, the results' memory | waits for it | | placing | a lane's; a second job: a compiler |
+// itself | ticket, staging memory of the results | waits for it | | sending | gRPC's | the client's last
+// byte; the watchdog | the same | waits for it, for the send timeout |
+//
+// A program whose results have sizes that are known late is queued twice: the second job copies the results
+// to where they are to go.
+class ProgramCall final : public std::enable_shared_from_this<ProgramCall> {
+ public:
+  // Ends with exactly one answer. Never blocks.
+  static void Start(CallContext& context, UnaryCall& call, const Codec& codec);
+
+  ProgramCall(CallContext& context, UnaryCall& call, const Codec& codec);
+  ProgramCall(const ProgramCall&) = delete;
+  ProgramCall& operator=(const ProgramCall&) = delete;
+
+ private:
+  // The phases. Each leads to the next, or to Fail.
+  void Receive();
+  void Compile();
+  void Admit();
+  void TakeStreams(Job job);
+  void AwaitUploads(std::vector<Buffer> memory, Job job);
+  void Queue(Job job);
+  void Ran(Result result);
+  void QueueCopies(Result result);
+  void Place(Result result);
+  void Send(Result& result, const std::vector<v1::Tensor>& placed);
+  // Ends the call with an error.
+  void Fail(const absl::Status& status);
+
+  absl::Status Scan();
+  absl::Status Bind(Job& job);
+  void SetCaller(Job& job);
+  void FreeTensors() const;
+  v1::Execution ExecutionOf(const Result& result) const;
+  void Observe(const PhaseSeconds& seconds) const;
+  void CountForOwner(std::string_view code) const;
+  // Gives up all that the call has, before its answer.
+  void Release();
+
+  CallContext& context_;
+  const CallEngine& engine_;
+  UnaryCall& call_;
+  const Codec& codec_;
+  Cancellation cancellation_;
+
+  // From `received` on. The payloads are ranges of the slices.
+  MessageSlices slices_;
+  ScannedMessage message_;
+  // The tensors that the message's references name. `referred_` has their memory, kept from expiring until
+  // the call is bound. `references_` has them as the plan sees them.
+  std::vector<Buffer> referred_;
+  References references_;
+  std::string key_;
+  FairBudget::Part compiling_;
+  // From `planned` on. The second plan replaces the first.
+  PlanPtr plan_;
+  RequestKind kind_;
+  RequestSource source_ = RequestSource::kInline;
+  // From `admitted` on.
+  ResultSinks sinks_;
+  std::shared_ptr<StreamedCall> streamed_;
+  // The report of the first of two jobs.
+  std::vector<std::string> variants_;
+  PhaseSeconds seconds_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_PROGRAM_CALL_H_
