@@ -33,7 +33,7 @@ TEST_F(OpLabelTest, OfAProductIsGemmWhoeverAsksForIt) {
   EXPECT_EQ(Count("gemm"), 1);
   EXPECT_EQ(Run("warpline gemm a.npy a.npy -o d.npy").code, 0);
   EXPECT_EQ(Count("gemm"), 2);
-  EXPECT_EQ(Run("warpline run 'gemm(a, b)' a=a.npy b=a.npy -o d.npy").code, 0);
+  EXPECT_EQ(Run("warpline run -e 'gemm(a, b)' a=a.npy b=a.npy -o d.npy").code, 0);
   EXPECT_EQ(Count("gemm"), 3);
   v1::GemmRequest request;
   *request.mutable_a() = F32Tensor({2, 2}, a_);
