@@ -135,8 +135,7 @@ struct Stored {
 };
 
 // Checks the result, and copies its elements to their place or makes a handle of it. `shared` as above.
-template <typename Response>
-absl::StatusOr<Stored> Store(const Arrived<Response>& response, const Tensor& tensor,
+absl::StatusOr<Stored> Store(const Arrived<v1::RunResponse>& response, const Tensor& tensor,
                              const Destination& destination, const MakeTensor& make_tensor,
                              const SharedResult* shared) {
   const std::optional<DType> dtype = FromProto(tensor.data_type());

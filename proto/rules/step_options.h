@@ -1,4 +1,4 @@
-// The options of an operation, from its request or from a step: the two have the same fields.
+// The options of an operation, from its step.
 #ifndef WARPLINE_PROTO_RULES_STEP_OPTIONS_H_
 #define WARPLINE_PROTO_RULES_STEP_OPTIONS_H_
 
@@ -8,16 +8,14 @@
 
 namespace warpline {
 
-template <typename Proto>
-TransposeOptions TransposeOptionsOf(const Proto& proto) {
+inline TransposeOptions TransposeOptionsOf(const v1::TransposeStep& proto) {
   return {{proto.perm().begin(), proto.perm().end()}};
 }
 
 // The reader of messages that have the values themselves.
 inline absl::StatusOr<Scalar> ReadValue(const char*, double given) { return Scalar{given, {}}; }
 
-template <typename Proto>
-absl::StatusOr<GemmOptions> GemmOptionsOf(const Proto& proto, ScalarReader read) {
+inline absl::StatusOr<GemmOptions> GemmOptionsOf(const v1::GemmStep& proto, ScalarReader read) {
   GemmOptions options{.trans_a = proto.trans_a(),
                       .trans_b = proto.trans_b(),
                       .precision = proto.precision(),
@@ -37,8 +35,7 @@ inline absl::StatusOr<Scalar> FactorOf(const v1::ScaleStep& proto, ScalarReader 
   return read("factor", proto.factor());
 }
 
-template <typename Proto>
-ReduceOptions ReduceOptionsOf(const Proto& proto) {
+inline ReduceOptions ReduceOptionsOf(const v1::ReduceStep& proto) {
   return {.op = proto.op(),
           .axes = {proto.axes().begin(), proto.axes().end()},
           .keepdims = proto.keepdims(),
