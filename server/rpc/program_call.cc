@@ -139,6 +139,10 @@ absl::Status ProgramCall::Bind(Job& job) {
                     std::span<std::byte> area, int part, int parts) {
     payloads.CopyPart(area, part, parts, site);
   };
+  // A call may wait for long. Only a second plan asks for the message again.
+  if (!plan_->IsCounted()) message_ = {.extras = std::move(message_.extras)};
+  references_ = {};
+  key_ = {};
   return absl::OkStatus();
 }
 
@@ -226,8 +230,6 @@ void ProgramCall::AwaitUploads(std::vector<Buffer> memory, Job job) {
 }
 
 void ProgramCall::Queue(Job job) {
-  // Only a second plan asks for the message again.
-  if (!plan_->IsCounted()) message_ = {.extras = std::move(message_.extras)};
   job.plan = plan_;
   SetCaller(job);
   job.done = [self = shared_from_this()](Result result) { self->Ran(std::move(result)); };

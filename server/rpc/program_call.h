@@ -26,16 +26,19 @@ class UnaryCall;
 // The phases of a call. One thread at a time has it. A client that cancels, and a deadline that passes, end
 // each phase from `admitted` to `queued` at once; later the result is dropped when it comes.
 //
-// | phase | on which thread | who ends it | what it holds | what a drain does with it |
-// |---|---|---|---|---|
-// | received | of the call | itself: it scans the message | the message, its tensors in use | lets it go on |
-// | planned | of the call; a new plan: a compiler | itself | and a place among the compilers | lets it go on
-// | | admitted | the same; with streams a compiler | itself | and a ticket; memory of streams | lets it go on
-// | | waiting for uploads | none | the last byte; the watchdog; the drain | the same | UNAVAILABLE | | queued
-// | none | the scheduler | ticket, operands | lets it go on | | running | a lane's | the device | and staging
-// memory, a lane, the results' memory | waits for it | | placing | a lane's; a second job: a compiler |
-// itself | ticket, staging memory of the results | waits for it | | sending | gRPC's | the client's last
-// byte; the watchdog | the same | waits for it, for the send timeout |
+// | phase     | method       | thread            | what ends it              | held, with the above         |
+// |-----------|--------------|-------------------|---------------------------|------------------------------|
+// | received  | Receive      | of the call       | the scan of the message   | message, tensors it names    |
+// | planned   | Compile      | a compiler        | the plan                  | place among the compilers    |
+// | admitted  | Admit        | of one of these   | the ticket                | ticket; not the message      |
+// | streamed  | TakeStreams  | a compiler        | memory on the device      | that memory, its windows     |
+// | uploading | AwaitUploads | none              | the last byte, a watchdog | the same                     |
+// | queued    | Queue        | none              | the scheduler             | the same                     |
+// | running   |              | a lane's          | the device                | a lane, staging, results     |
+// | placing   | Ran, Place   | a lane's          | itself                    | ticket, staging of results   |
+// | sending   | Send         | gRPC's            | the client's last byte    | the same                     |
+//
+// A drain ends `uploading` with UNAVAILABLE after half of its grace. It waits for calls in all other phases.
 //
 // A program whose results have sizes that are known late is queued twice: the second job copies the results
 // to where they are to go.
