@@ -9,6 +9,7 @@
 #include "client/bench/values.h"
 #include "client/cli/transport.h"
 #include "client/src/methods.h"
+#include "client/src/one_step.h"
 #include "client/src/region_allocator.h"
 #include "client/src/result_type.h"
 #include "client/src/shared_region.h"
@@ -89,6 +90,7 @@ absl::Status BenchWork::AddMessages(const BenchFlags& flags, RunArgs args) {
   method_ = RunMethod();
   if (keep_) args.destinations = {{.keep = absl::ZeroDuration()}};
   args.destinations.resize(1);
+  run_ = args;
   ASSIGN_OR_RETURN(const ResultTypes types, ResultTypesOf(args));
   const std::optional<ArrayType>& type = types[0];
   const bool shares_results = region_ && !keep_ && type && type->bytes > 0;
@@ -167,7 +169,7 @@ absl::StatusOr<std::size_t> BenchWork::Verify(RawChannel& channel, absl::Duratio
   if (echo_ && absl::IsUnimplemented(answer.status())) {
     return WithAdvice(answer.status(), "the server has no echo: start it as warplined --echo");
   }
-  if (!answer.ok()) return answer.status();
+  if (!answer.ok()) return InOneStep(run_, answer.status());
   const grpc::ByteBuffer& response = *answer;
   if (echo_) {
     std::vector<char> bytes(bytes_in_);

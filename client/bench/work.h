@@ -63,6 +63,7 @@ class BenchWork {
   bool echo_ = false;
   bool keep_ = false;
   std::variant<TransposeArgs, GemmArgs, ReduceArgs> args_;  // with all operands here
+  RunArgs run_;                                             // that is sent
   std::string method_;
   std::unique_ptr<Client> client_;  // for everything but the requests that are measured
   std::optional<Region> region_;

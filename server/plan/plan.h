@@ -55,7 +55,7 @@ struct PlannedInput {
 
 // An output as the response names it.
 struct PlannedOutput {
-  std::string name;  // of the step that writes it; empty where a request has one unnamed result
+  std::string name;  // of the step that writes it
   TensorSpec spec;
   std::size_t offset = 0;  // in the output area, if it is returned inline
   // Number of the request's sink (options.sinks) for it; kInline if there is none.

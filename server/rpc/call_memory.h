@@ -30,7 +30,7 @@ namespace warpline {
 absl::Status BindOperands(const Plan& plan, const ScannedMessage& message, std::span<const Buffer> referred,
                           OwnerId owner, RegionStore& regions, Job& job);
 
-// Has memory found for the outputs that stay on the device which the job gets.
+// Sets find_sinks, which takes memory on the job's device for the outputs that stay there.
 void FindSinksFor(const PlanPtr& plan, const Caller& caller, TensorStore& tensors, Job& job);
 
 // Chooses the device of a job with resident operands or results, and sees which operands have to be copied

@@ -22,6 +22,11 @@ void Cancellation::SubmittedAs(Scheduler::JobId job) {
   if (why_.has_value()) scheduler_.Cancel(*job_, *why_);
 }
 
+absl::Status Cancellation::why() {
+  MutexLock lock(&mutex_);
+  return why_.value_or(absl::OkStatus());
+}
+
 Cancellation::Wait Cancellation::BeginWait(std::function<void(const absl::Status&)> if_cancelled) {
   MutexLock lock(&mutex_);
   if (why_.has_value()) return Wait::kCancelled;

@@ -22,6 +22,9 @@ class Cancellation {
   // submitted before the thread that has submitted the first one comes here.
   void SubmittedAs(Scheduler::JobId job);
 
+  // Returns why the call was cancelled; OK if it was not.
+  absl::Status why();
+
   // From now on `if_cancelled` is called once the call is cancelled, unless Arrived comes before. Nothing is
   // called, and nothing may follow, if one of them has come already: that one is returned.
   enum class Wait { kWaits, kCancelled, kArrived };

@@ -1,4 +1,4 @@
-// KernelService: programs that are run at once.
+// KernelService: one ProgramCall for each call.
 #ifndef WARPLINE_SERVER_RPC_KERNEL_SERVICE_H_
 #define WARPLINE_SERVER_RPC_KERNEL_SERVICE_H_
 

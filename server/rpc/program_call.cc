@@ -93,7 +93,10 @@ void ProgramCall::Compile() {
   const RunningRequest running(call_.request_id());
   absl::StatusOr<PlanPtr> plan = context_.compiler.Compile(codec_, message_, references_);
   compiling_.Return();
-  if (!plan.ok()) return Fail(plan.status());
+  if (!plan.ok()) {
+    kind_ = KindOf(codec_, message_);
+    return Fail(plan.status());
+  }
   plan_ = *std::move(plan);
   engine_.plans.Insert(key_, plan_, call_.caller().claimant.share, call_.received());
   Admit();
@@ -225,7 +228,7 @@ void ProgramCall::AwaitUploads(std::vector<Buffer> memory, Job job) {
     case Cancellation::Wait::kArrived:
       return go_on();
     case Cancellation::Wait::kCancelled:
-      return give_up(absl::CancelledError("the client cancelled"));
+      return give_up(cancellation_.why());
   }
 }
 
@@ -396,6 +399,9 @@ void ProgramCall::Release() {
   slices_ = MessageSlices();
   message_ = ScannedMessage();
   referred_.clear();
+  references_ = {};
+  key_ = {};
+  sinks_ = {};
   streamed_ = nullptr;
 }
 

@@ -24,21 +24,23 @@ namespace warpline {
 class UnaryCall;
 
 // The phases of a call. One thread at a time has it. A client that cancels, and a deadline that passes, end
-// each phase from `admitted` to `queued` at once; later the result is dropped when it comes.
+// the phases `uploading` and `queued` at once; in others the call ends, or drops its result, when it next
+// looks.
 //
 // | phase     | method       | thread            | what ends it              | held, with the above         |
 // |-----------|--------------|-------------------|---------------------------|------------------------------|
 // | received  | Receive      | of the call       | the scan of the message   | message, tensors it names    |
 // | planned   | Compile      | a compiler        | the plan                  | place among the compilers    |
-// | admitted  | Admit        | of one of these   | the ticket                | ticket; not the message      |
+// | admitted  | Admit        | of one of these   | the ticket                | ticket                       |
 // | streamed  | TakeStreams  | a compiler        | memory on the device      | that memory, its windows     |
 // | uploading | AwaitUploads | none              | the last byte, a watchdog | the same                     |
 // | queued    | Queue        | none              | the scheduler             | the same                     |
 // | running   |              | a lane's          | the device                | a lane, staging, results     |
-// | placing   | Ran, Place   | a lane's          | itself                    | ticket, staging of results   |
-// | sending   | Send         | gRPC's            | the client's last byte    | the same                     |
+// | placing   | Ran, Place   | a lane's*         | itself                    | ticket, staging of results   |
+// | sending   | Send         | then gRPC's       | the client's last byte    | the same                     |
 //
-// A drain ends `uploading` with UNAVAILABLE after half of its grace. It waits for calls in all other phases.
+// *: a second job is made by a compiler. A drain ends `streamed` with UNAVAILABLE, and `uploading` too: at
+// once if nothing comes, else after half of its grace. It waits for calls in all other phases.
 //
 // A program whose results have sizes that are known late is queued twice: the second job copies the results
 // to where they are to go.

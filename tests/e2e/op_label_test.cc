@@ -74,5 +74,11 @@ TEST_F(OpLabelTest, OfWhatIsRefusedIsThatOfItsMethod) {
   EXPECT_EQ(Count("gemm"), 1);
 }
 
+TEST_F(OpLabelTest, OfAProgramThatIsRefusedIsItsOwn) {
+  EXPECT_FALSE(client_.Gemm({.a = matrix_, .b = {.resident = "none"}}, absl::Seconds(60)).ok());
+  EXPECT_EQ(Count("gemm"), 1);
+  EXPECT_EQ(Count("run"), 0);
+}
+
 }  // namespace
 }  // namespace warpline

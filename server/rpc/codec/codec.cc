@@ -117,6 +117,12 @@ std::vector<Codec> KernelCodecs() {
           MakeCodec<v1::RunRequest>(RequestKind::kRun, "Run", "program", &RunResponseHeaders)};
 }
 
+RequestKind KindOf(const Codec& codec, const ScannedMessage& message) {
+  v1::RunRequest request;
+  if (codec.kind != RequestKind::kRun || !request.ParseFromString(message.header)) return codec.kind;
+  return KindOf(request.program());
+}
+
 std::string PlanKey(RequestKind kind, const ScannedMessage& message, const References& references) {
   const std::size_t payloads = message.payloads.size(), scalars = message.scalars.size();
   constexpr std::size_t kReferenceBytes = 2 + (1 + kMaxRank) * sizeof(std::uint64_t);

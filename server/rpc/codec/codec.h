@@ -26,7 +26,7 @@ enum class ReferenceKind { kResident, kRegion };
 using References = std::vector<absl::StatusOr<TensorSpec>>;
 
 struct Codec {
-  RequestKind kind;  // of a request that could not be read
+  RequestKind kind;  // of a request whose program is not known
   // The name of the method in KernelService.
   std::string_view method;
   // The field to blame for a request that is too large as a whole.
@@ -41,6 +41,9 @@ struct Codec {
 
 // One for each method of KernelService.
 std::vector<Codec> KernelCodecs();
+
+// The kind of a request that was refused: of its program, if the header can be read.
+RequestKind KindOf(const Codec& codec, const ScannedMessage& message);
 
 // Two requests of one kind have the same key exactly when they differ in nothing but the contents of their
 // payloads, the values of their scalars, the tensors that they refer to, the places of slices of regions and

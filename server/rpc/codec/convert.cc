@@ -14,20 +14,6 @@
 namespace warpline {
 namespace {
 
-RequestKind KindOf(const v1::Program& program) {
-  if (program.steps_size() != 1) return RequestKind::kRun;
-  switch (program.steps(0).operation_case()) {
-    case v1::Step::kTranspose:
-      return RequestKind::kTranspose;
-    case v1::Step::kGemm:
-      return RequestKind::kGemm;
-    case v1::Step::kReduce:
-      return RequestKind::kReduce;
-    default:
-      return RequestKind::kRun;
-  }
-}
-
 // A product may be given a C that it does not read (beta is 0): nothing of such an input is brought to the
 // device. One that is uploaded all the same keeps its memory.
 void LeaveOutUnread(Conversion& conversion) {
@@ -60,6 +46,20 @@ absl::StatusOr<Conversion> FromOperation(const OperationRequest& request, const 
 }
 
 }  // namespace
+
+RequestKind KindOf(const v1::Program& program) {
+  if (program.steps_size() != 1) return RequestKind::kRun;
+  switch (program.steps(0).operation_case()) {
+    case v1::Step::kTranspose:
+      return RequestKind::kTranspose;
+    case v1::Step::kGemm:
+      return RequestKind::kGemm;
+    case v1::Step::kReduce:
+      return RequestKind::kReduce;
+    default:
+      return RequestKind::kRun;
+  }
+}
 
 absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, const TokenValues& values,
                                      const Limits& limits) {

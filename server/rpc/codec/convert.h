@@ -28,8 +28,7 @@ struct Conversion {
   // One entry per step, in the order of the request's program (Step::part_of); empty if errors are not to
   // name steps.
   std::vector<std::string> step_names;
-  std::vector<std::string>
-      output_names;  // of the program's outputs, in order; empty ones where they have none
+  std::vector<std::string> output_names;  // of the program's outputs, in order
   // Every variant that a step names must be reproducible.
   bool reproducible = false;
   bool reports = false;            // the response says what ran for each step
@@ -41,6 +40,8 @@ struct Conversion {
 // (kernels/field_error.h), its value and the limit; the first rule that is broken is the one reported.
 absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenValues& values,
                                      const Limits& limits);
+// The kind of a program: that of its only step, if there is a kind for it.
+RequestKind KindOf(const v1::Program& program);
 // A request of one operation is the program of one step that AsRun makes of it. Errors name its own fields.
 absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, const TokenValues& values,
                                      const Limits& limits);

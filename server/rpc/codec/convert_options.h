@@ -21,7 +21,7 @@ inline absl::StatusOr<Scalar> ScalarOf(const char* field, double token, std::spa
   return absl::InternalError(absl::StrCat(field, ": the header does not come from a scan"));
 }
 
-// The ScalarReader (step_options.h) of a header.
+// The ScalarReader (convert_step.h) of a header.
 struct TokenReader {
   std::span<const double> values;
 

@@ -308,8 +308,12 @@ bool AgreeOnBoth(RequestKind kind, const Args& operation) {
   const RunArgs args = client::OneStep(operation);
   const absl::StatusOr<ResultTypes> alone = AnswerOf(kind, OwnRequest(Sent(args), kind));
   const bool valid = Agree(args);
-  EXPECT_EQ(alone.status(), client::ResultTypesOf(args).status());
-  return valid && alone.ok();
+  const absl::StatusOr<ResultTypes> ours = client::ResultTypesOf(args);
+  EXPECT_EQ(alone.status(), ours.status());
+  if (!alone.ok() || !ours.ok()) return false;
+  EXPECT_EQ((*ours)[0]->dtype, (*alone)[0]->dtype);
+  EXPECT_EQ((*ours)[0]->shape, (*alone)[0]->shape);
+  return valid;
 }
 
 TEST(RulesAgreementTest, OfOperations) {

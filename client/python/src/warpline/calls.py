@@ -69,7 +69,7 @@ class Call(NamedTuple):
     program: core.Program
     inputs: Sequence[tuple[str, AnyOperand]]
     keep: Keep
-    # True: the call is sent as the request of its one operation.
+    # True: errors name the inputs and options of the only step.
     single: bool = False
     # The order in which the axes of the only result are wanted; None: as they come.
     order: Sequence[int] | None = None

@@ -95,7 +95,7 @@ class Program:
         """Multiplies matrices, as `Client.gemm` does."""
         (left, a_swapped), (right, b_swapped) = self._matrix(a), self._matrix(b)
         beta = arguments.beta_of(beta, c is not None)
-        # With beta == 0, c is not read, and the step must not have it as an input.
+        # With beta == 0, c is not read, and so not sent.
         terms = [self._expression(x) for x in (c if beta != 0 else None, bias) if x is not None]
         out = result_data_type(dtype)
         known = [x.dtype for x in terms if x.dtype is not None]
