@@ -27,8 +27,8 @@ struct Step {
   int output = -1;
   // Tensors of the further results of a map, each a whole one.
   std::vector<int> further;
-  // Values of the scalars, if they are known: ScalarCount(problem) of them. They are not part of the
-  // signature, and a request's own come apart from its program.
+  // Values of the scalars, if they are known: ScalarCount(problem) of them. A request's own come apart from
+  // its program.
   std::vector<StepScalars> scalars;
   // Begins of the operands in their tensors, in bytes. Empty: each at the start.
   std::vector<std::size_t> input_offsets;
@@ -54,10 +54,6 @@ struct OwnMemory {
   std::vector<int> resident;  // on the device
   std::vector<int> shared;    // on the host, addressable by the device: slices of shared regions
 };
-
-// Equal for two programs exactly when one captured graph can serve both: same steps, dtypes, shapes,
-// strides, variants and memory of their own. Values of scalars do not count.
-std::string Signature(const Program& program, const OwnMemory& own = {});
 
 // The place of each tensor. Inputs are packed into one area, so that one copy brings all of them to the
 // device. Outputs are packed into another area, in the order of Program::outputs. Intermediates lie in

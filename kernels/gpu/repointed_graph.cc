@@ -74,12 +74,18 @@ bool HaveSameShape(const CUDA_KERNEL_NODE_PARAMS& a, const CUDA_KERNEL_NODE_PARA
          a.blockDimZ == b.blockDimZ && a.sharedMemBytes == b.sharedMemBytes;
 }
 
-// A base is moved by a power of three times more than a MiB: no difference of two of these distances is a
-// third one, and each is aligned to no more than the bases are.
-std::vector<std::uintptr_t> Distances(std::size_t count) {
+// A base is moved by four TiB, to where no memory lies: a copy that begins in memory that CUDA knows and ends
+// outside of it is refused. Bases of the upper half of all addresses are moved down. Distances differ by a
+// MiB for each base before, so no difference of two of them is a third one, and each is aligned to no more
+// than the bases are.
+std::vector<std::uintptr_t> Distances(std::span<std::byte* const> bases) {
+  constexpr std::uintptr_t kUpperHalf = std::uintptr_t{1} << 46, kFar = std::uintptr_t{1} << 42;
   std::vector<std::uintptr_t> distances;
-  std::uintptr_t distance = (std::uintptr_t{1} << 20) + RepointedGraph::kAlignment;
-  for (std::size_t i = 0; i < count; ++i, distance *= 3) distances.push_back(distance);
+  for (const std::byte* base : bases) {
+    const std::uintptr_t distance =
+        kFar + RepointedGraph::kAlignment + (std::uintptr_t{distances.size()} << 20);
+    distances.push_back(reinterpret_cast<std::uintptr_t>(base) < kUpperHalf ? distance : -distance);
+  }
   return distances;
 }
 
@@ -236,7 +242,7 @@ absl::StatusOr<RepointedGraph> RepointedGraph::Make(std::span<std::byte* const> 
                                                     cudaStream_t stream) {
   if (!TheDriver().is_complete()) return CannotRepoint("the driver is older than 12.4");
   if (bases.size() > kMaxBases) return CannotRepoint("it has too many tensors with memory of their own");
-  const std::vector<std::uintptr_t> distances = Distances(bases.size());
+  const std::vector<std::uintptr_t> distances = Distances(bases);
   std::vector<std::byte*> moved(bases.begin(), bases.end());
   for (std::size_t i = 0; i < moved.size(); ++i) {
     // No memory lies there: what is captured for it is compared, and never runs.

@@ -37,7 +37,7 @@ absl::Status OpenDevices(const ServerOptions& options, DeviceFailure& failure, M
                      failure.Report("GPU context lost", std::string(status.message()));
                    }));
   // The cpu backend measures its rates at the first question: now, while nothing else runs.
-  static_cast<void>(core.backend->EstimateSeconds(Program()));
+  static_cast<void>(core.backend->Compile(Program(), MemoryPlan()));
   ShowDevices(*core.backend, metrics);
   if (!core.is_cuda()) return absl::OkStatus();
   core.watchdog = std::make_unique<DeviceWatchdog>(

@@ -21,6 +21,7 @@
 #include "server/base/owner.h"
 #include "server/memory/buffer.h"
 #include "server/plan/binding.h"
+#include "server/plan/device_program.h"
 
 namespace warpline {
 
@@ -60,9 +61,9 @@ struct VariantInfo {
 // The result of a finished launch.
 struct LaunchReport {
   absl::Status status;
-  std::vector<std::string_view> variants;  // that ran, one a step
+  VariantNames variants;  // that ran, one a step
   // The time from its launch to its end is not its own: other programs used the device meanwhile, or it was
-  // prepared first, as when a graph is captured. On a cpu a lane is taken to have a core of its own.
+  // prepared, as when a graph is captured. On a cpu a lane is taken to have a core of its own.
   bool shared = false;
   // The program did not run: the device's pool has as many bytes as were set aside for it, but no block of
   // them. It will have one when nothing else is taken.
@@ -71,18 +72,27 @@ struct LaunchReport {
 
 using LaunchDone = absl::AnyInvocable<void(LaunchReport)>;
 
+// A program as a backend runs it.
+struct CompiledProgram {
+  std::shared_ptr<const DeviceProgram> program;
+  // How long a device will be busy with it (server/plan/cost.h). Of devices that differ, the slowest. An
+  // estimate: within a factor of about three. Unit: seconds.
+  double seconds = 0;
+  // The bytes of a device's pool that it takes while it runs; 0 if it fits into the memory of a lane. Whoever
+  // launches programs makes sure that those on one device together take no more than its pool has.
+  std::size_t device_bytes = 0;
+};
+
 // A program bound to memory: regions of the program's MemoryPlan inside staging slots, and the memory of
-// bindings that have their own. Everything outlives the call of `done`.
+// bindings that have their own. Everything outlives the call of `done`, and whoever launches the program has
+// set CompiledProgram::device_bytes aside.
 struct StagedProgram {
   const Program* program = nullptr;
   const MemoryPlan* plan = nullptr;
-  std::string_view signature;
+  const DeviceProgram* compiled = nullptr;  // by the lane's backend, of the same program
   std::span<const Binding> bindings;
   std::span<std::byte> input;   // payload and scalars, as planned
   std::span<std::byte> output;  // to be written
-  // The bytes that Backend::DeviceBytes returns for the program. Whoever launches the program has set them
-  // aside.
-  std::size_t device_bytes = 0;
   // A backend that works step by step looks at these between steps; what is on its way on a GPU runs to its
   // end.
   MonotonicTime deadline = kNever;
@@ -90,11 +100,8 @@ struct StagedProgram {
   // Nothing else waits: Launch may look for the end of the program itself, for some ten microseconds, and
   // call `done` before it returns, which saves the ways to other threads and back.
   bool wait_briefly = false;
-  // Its kernels go before those that other lanes have begun, wherever a device has to choose. Of programs
-  // that are kept as graphs this makes no difference, unless `beside_long` is set too: some other lane runs a
-  // program that takes long, behind which a graph would wait.
+  // Its kernels go before those that other lanes have begun, wherever a device has to choose.
   bool urgent = false;
-  bool beside_long = false;
   OwnerId owner = 0;  // to whom a graph belongs that is made for it
 };
 
@@ -107,10 +114,9 @@ class Lane {
   // returns. The lane is free for the next program when `done` is called.
   virtual void Launch(const StagedProgram& staged, LaunchDone done) = 0;
   // Returns whether Launch would return within microseconds, so that any thread may call it. Then nothing has
-  // to be built first, and the caller has next to nothing to compute. `device_bytes` is what
-  // Backend::DeviceBytes returns.
-  virtual bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
-                              std::size_t device_bytes) const = 0;
+  // to be built first, and the caller has next to nothing to compute.
+  virtual bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
+                              const DeviceProgram* compiled) const = 0;
 };
 
 // Owns the devices and what they share. Outlives its lanes and buffers.
@@ -124,22 +130,11 @@ class Backend {
   // OK if `variant` can run the problem; empty means that any may. INVALID_ARGUMENT otherwise, naming the
   // variants that can.
   virtual absl::Status CheckVariant(const Problem& problem, std::string_view variant) const = 0;
-  // OK if some device has the memory that the program needs, in a lane or in its pool, else INVALID_ARGUMENT
-  // with both figures.
-  virtual absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const = 0;
-  // Returns the bytes of a device's pool that the program takes while it runs; 0 if it fits into the memory
-  // of a lane. Whoever launches programs makes sure that those on one device together take no more than its
-  // pool has.
-  virtual std::size_t DeviceBytes(const Program&, const MemoryPlan&) const { return 0; }
-  // How long a device will be busy with a program of which CheckVariant accepts every step
-  // (server/plan/cost.h). Of devices that differ, the slowest. An estimate: within a factor of about three.
-  // Unit: seconds.
-  virtual double EstimateSeconds(const Program& program) const = 0;
+  // Compiles a program of which CheckVariant accepts every step, for all devices. INVALID_ARGUMENT, with both
+  // figures, if none has the memory that the program needs, in a lane or in its pool.
+  virtual absl::StatusOr<CompiledProgram> Compile(const Program& program, const MemoryPlan& plan) const = 0;
   // Returns whether Lane::Launch leaves the work to a device, so that its caller has nothing to do meanwhile.
   virtual bool launches_asynchronously() const = 0;
-  // Returns whether a lane keeps nothing for this program from one launch to the next. Then any lane is as
-  // good as another.
-  virtual bool RunsWithoutState(const Program& program, const MemoryPlan& plan) const = 0;
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
   // Memory for staging slots: page-locked, or ordinary on the CPU.
   virtual absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) = 0;

@@ -71,20 +71,18 @@ std::size_t MostMappedBytes(const Problem& problem, bool alone, const PathLimits
 
 Path ChoosePath(const Program& program, const MemoryPlan& plan, const PathQuestion& question,
                 const PathLimits& limits) {
-  const bool resident = plan.Has(Area::kResident), shared = plan.Has(Area::kShared);
-  const bool fixed = question.fits_lane && !resident && !shared;
-  const Path whole = fixed && question.can_capture ? Path::kGraph : Path::kCalls;
-  if (program.steps.size() != 1) return whole;
+  const bool resident = plan.Has(Area::kResident);
+  if (program.steps.size() != 1) return Path::kCopied;
   if (resident && !plan.Travels() && question.can_map && question.fits_lane) return Path::kMapped;
   const Step& step = program.steps.front();
-  if (!step.variant.empty()) return whole;
+  if (!step.variant.empty()) return Path::kCopied;
   const std::size_t bytes = plan.TravellingBytes();
   if (question.can_map && question.fits_lane &&
       bytes <= MostMappedBytes(step.problem, question.alone, limits)) {
     return Path::kMapped;
   }
   if (question.alone && question.can_cut && !resident && bytes >= limits.cut_bytes) return Path::kBlocks;
-  return whole;
+  return Path::kCopied;
 }
 
 }  // namespace warpline

@@ -11,14 +11,9 @@ namespace warpline {
 enum class Path {
   // The kernel reads and writes the staging slots itself, over PCIe.
   kMapped,
-  // One copy in, the kernels, one copy out, as a CUDA graph over the lane's memory.
-  kGraph,
-  // The same call by call: in memory of the device's pool, for programs that do not fit into the lane's, by
-  // comparison with which launches cost nothing; or in the lane's, for programs with tensors that have memory
-  // of their own; or where graphs cannot be used. Where that comes again, a lane makes a gpu::RepointedGraph
-  // of it. Tensors in
-  // shared regions are copied in and out one by one.
-  kCalls,
+  // One copy in, the kernels, one copy out: in the lane's memory, or in a block of the device's pool, for
+  // programs that do not fit there. Tensors in shared regions are copied in and out one by one.
+  kCopied,
   // Cut into pieces, so that the copies of both directions and the kernels run at once.
   kBlocks,
 };
@@ -28,7 +23,7 @@ enum class Path {
 // alone, and in GB/s of both directions together with four at once
 // (docs/benchmarks/history.md#2026-11-22-engine):
 //
-//      n   graph  blocks  mapped |  graph  blocks  mapped
+//      n  copied  blocks  mapped | copied  blocks  mapped
 //    256      28       -      22 |     48       -      45
 //    362      42       -      35 |     69       -      45
 //    512      59      54      50 |     86      87      55
@@ -36,7 +31,7 @@ enum class Path {
 //   1024     174     135     166 |     92      93      59
 //
 // So a small program always runs on its slots, and one that is a little larger does if nothing else runs.
-// Beside other jobs graphs are faster, because the copies of several jobs fill both directions without help.
+// Beside other jobs copies are faster, because the copies of several jobs fill both directions without help.
 // For the same reason only a job that has the device to itself is cut.
 struct PathLimits {
   // The most bytes of a program that runs on its slots: beside other jobs, and when it is alone.
@@ -53,8 +48,6 @@ struct PathQuestion {
   bool can_map = false;   // staging memory and shared regions have the same addresses on the device
   bool can_cut = false;   // CutProgram found a way
   bool fits_lane = true;  // the lane's memory is enough for the program
-  // A graph of the lane's stream can be pointed at other slots. One of a gpu::Partition cannot.
-  bool can_capture = true;
 };
 
 // A variant that a client asks for by name runs whole and on device memory always: that is where it can be

@@ -3,20 +3,21 @@
 #include <algorithm>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <utility>
+#include <variant>
+#include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/base/usable_memory.h"
 #include "server/device/cpu_rates.h"
 #include "server/device/device_budget.h"
+#include "server/device/kernel_series.h"
 #include "server/device/select_variant.h"
 #include "server/memory/mapped_memory.h"
 #include "server/observe/nvtx.h"
@@ -46,19 +47,44 @@ std::string CpuName() {
   return "cpu";
 }
 
-// Returns the bytes of the program's intermediates, and of the workspace behind them.
-std::size_t ScratchBytes(const Program& program, const MemoryPlan& plan) {
-  std::size_t workspace = 0;
-  for (const Step& step : program.steps) {
-    std::visit(
-        [&](const auto& p) {
-          for (const auto& row : CpuTable(p)) {
-            if (Suits(row, p, kTraits)) workspace = std::max(workspace, row.workspace_bytes(p, kTraits));
-          }
-        },
-        step.problem);
-  }
-  return plan.scratch_bytes + workspace;
+template <typename AnyProblem>
+struct RowOf;
+template <typename... ProblemT>
+struct RowOf<std::variant<ProblemT...>> {
+  using Type = std::variant<const CpuVariant<ProblemT>*...>;
+};
+// What runs a step, of the same alternative as its problem. Null: nothing does.
+using StepRow = RowOf<Problem>::Type;
+
+struct CpuProgram : DeviceProgram {
+  std::size_t bytes() const override { return sizeof(CpuProgram) + rows.size() * sizeof(StepRow); }
+
+  std::vector<StepRow> rows;     // of each step
+  std::size_t mapped_bytes = 0;  // scratch memory that it gets for the run; 0 if a lane has enough
+};
+
+StepRow FindRow(const Step& step) {
+  return std::visit(
+      [&](const auto& p) -> StepRow { return FindVariant(CpuTable(p), p, step.variant, kTraits); },
+      step.problem);
+}
+
+std::size_t WorkspaceOf(const Problem& problem, const StepRow& any_row) {
+  return std::visit(
+      [&]<typename ProblemT>(const ProblemT& p) -> std::size_t {
+        const auto* row = std::get<const CpuVariant<ProblemT>*>(any_row);
+        return row == nullptr ? 0 : row->workspace_bytes(p, kTraits);
+      },
+      problem);
+}
+
+VariantCost CostOf(const Problem& problem, const StepRow& any_row) {
+  return std::visit(
+      [&]<typename ProblemT>(const ProblemT& p) {
+        const auto* row = std::get<const CpuVariant<ProblemT>*>(any_row);
+        return row != nullptr && row->cost != nullptr ? row->cost(p, kTraits) : VariantCost();
+      },
+      problem);
 }
 
 // For programs that need more than a lane has. Pages take memory only once they are touched, but whoever uses
@@ -80,14 +106,17 @@ absl::StatusOr<std::size_t> PoolBytes(const CpuBackendOptions& options) {
 class CpuLane : public Lane {
  public:
   CpuLane(Buffer scratch, const CpuBackendOptions& options)
-      : scratch_(std::move(scratch)), options_(options) {}
+      : scratch_(std::move(scratch)), options_(options) {
+    if (options.metrics != nullptr) series_.emplace(*options.metrics, /*device=*/0);
+  }
 
   void Launch(const StagedProgram& staged, LaunchDone done) override {
     LaunchReport report;
-    const bool timed = options_.metrics != nullptr && options_.timing;
+    const bool timed = series_.has_value() && options_.timing;
+    const auto& compiled = static_cast<const CpuProgram&>(*staged.compiled);
     Buffer scratch = scratch_;
-    if (staged.device_bytes > 0) {
-      absl::StatusOr<Buffer> mapped = MapMemory(staged.device_bytes, Pages::kHuge);
+    if (compiled.mapped_bytes > 0) {
+      absl::StatusOr<Buffer> mapped = MapMemory(compiled.mapped_bytes, Pages::kHuge);
       if (!mapped.ok()) return done({WithRetryAfter(mapped.status(), absl::Seconds(1)), {}});
       scratch = *std::move(mapped);
     }
@@ -109,7 +138,7 @@ class CpuLane : public Lane {
       // A step that was stopped midway has no result.
       if (report.status.ok()) report.status = CheckAlive(staged);
       if (timed && report.status.ok()) {
-        const KernelSeries& series = SeriesOf(step.problem, report.variants.back());
+        const KernelSeries& series = series_->Of(step.problem, report.variants.back(), KernelMemory::kDevice);
         series.seconds.Observe(SecondsSince(start));
         series.bytes.Add(BytesOf(step.problem));
         series.flops.Add(FlopsOf(step.problem));
@@ -120,8 +149,7 @@ class CpuLane : public Lane {
   }
 
   // A product or a few passes over a page or two: less than the way to another thread and back.
-  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view,
-                      std::size_t) const override {
+  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, const DeviceProgram*) const override {
     constexpr std::size_t kBytes = 32 << 10;
     constexpr double kFlops = 1 << 18;
     if (plan.TravellingBytes() + plan.scratch_bytes > kBytes) return false;
@@ -131,16 +159,6 @@ class CpuLane : public Lane {
   }
 
  private:
-  // Looked up once for each op, variant and dtype: the look-up costs more than a small step.
-  const KernelSeries& SeriesOf(const Problem& problem, std::string_view variant) {
-    const auto [entry, is_new] = series_.try_emplace(
-        std::make_tuple(OpOf(problem), absl::string_view(variant.data(), variant.size()), DTypeOf(problem)));
-    if (is_new)
-      entry->second =
-          options_.metrics->Kernel(OpOf(problem), variant, DTypeOf(problem), KernelMemory::kDevice, 0);
-    return entry->second;
-  }
-
   // Between the steps of a program, which may take long together.
   static absl::Status CheckAlive(const StagedProgram& staged) {
     if (staged.cancelled != nullptr && staged.cancelled->load(std::memory_order_relaxed)) {
@@ -155,7 +173,8 @@ class CpuLane : public Lane {
                           const ProblemT& problem, LaunchReport& report) {
     const Program& program = *staged.program;
     const Step& step = program.steps[index];
-    const auto* row = FindVariant(CpuTable(problem), problem, step.variant, kTraits);
+    const auto* row =
+        std::get<const CpuVariant<ProblemT>*>(static_cast<const CpuProgram&>(*staged.compiled).rows[index]);
     if (row == nullptr) return absl::InternalError("no variant runs a validated problem");
     Operands operands = addresses.OperandsOf(step, index);
     BadIndex bad_index;
@@ -181,8 +200,7 @@ class CpuLane : public Lane {
 
   Buffer scratch_;
   const CpuBackendOptions options_;
-  // Names of variants live as long as the program.
-  absl::flat_hash_map<std::tuple<Op, absl::string_view, DType>, KernelSeries> series_;
+  std::optional<KernelSeriesTable> series_;  // with metrics
 };
 
 class CpuBackend : public Backend {
@@ -219,32 +237,32 @@ class CpuBackend : public Backend {
                       problem);
   }
 
-  absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
-    const std::size_t needed = ScratchBytes(program, plan);
+  absl::StatusOr<CompiledProgram> Compile(const Program& program, const MemoryPlan& plan) const override {
+    auto compiled = std::make_shared<CpuProgram>();
+    std::size_t workspace = 0;
+    for (const Step& step : program.steps) {
+      compiled->rows.push_back(FindRow(step));
+      workspace = std::max(workspace, WorkspaceOf(step.problem, compiled->rows.back()));
+    }
+    const std::size_t needed = plan.scratch_bytes + workspace;
     const std::size_t limit = std::max(options_.lane_bytes, devices_[0].pool_bytes);
-    if (needed <= limit) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("the request needs ", needed,
-                     " bytes of scratch memory for its intermediate results and "
-                     "its steps; limit ",
-                     limit, " (the server's --device-bytes)"));
-  }
-
-  std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
-    const std::size_t needed = ScratchBytes(program, plan);
-    return needed <= options_.lane_bytes ? 0 : needed;
-  }
-
-  double EstimateSeconds(const Program& program) const override {
+    if (needed > limit) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the request needs ", needed,
+                       " bytes of scratch memory for its intermediate results and "
+                       "its steps; limit ",
+                       limit, " (the server's --device-bytes)"));
+    }
+    if (needed > options_.lane_bytes) compiled->mapped_bytes = needed;
     // Measured at the first question, since many who make a backend never ask.
     std::call_once(measured_, [this] { rates_ = MeasureCpuRates(); });
-    return ProgramSeconds(program, kTraits, rates_, [](const auto& problem, std::string_view variant) {
-      return FindVariant(CpuTable(problem), problem, variant, kTraits);
+    const double seconds = ProgramSeconds(program, rates_, [&](const Step& step, std::size_t index) {
+      return CostOf(step.problem, compiled->rows[index]);
     });
+    return CompiledProgram{.program = compiled, .seconds = seconds, .device_bytes = compiled->mapped_bytes};
   }
 
   bool launches_asynchronously() const override { return false; }
-  bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return true; }
 
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int) override {
     ASSIGN_OR_RETURN(auto scratch, MapMemory(options_.lane_bytes));

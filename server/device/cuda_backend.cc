@@ -15,7 +15,7 @@
 #include "kernels/status_macros.h"
 #include "server/device/cuda_device.h"
 #include "server/device/cuda_lane.h"
-#include "server/device/cuda_program.h"
+#include "server/device/cuda_plan.h"
 #include "server/device/cuda_rates.h"
 #include "server/device/device_budget.h"
 #include "server/device/open_devices.h"
@@ -129,17 +129,13 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
                             .multiprocessors = properties.multiProcessorCount,
                             .has_cublaslt = device->cublaslt != nullptr,
                             .code_capability = code_capability};
-  device->kernel_choices.CountIn(metrics.KernelChoices(ordinal));
   if (options.measure_roofline) {
     ASSIGN_OR_RETURN(device->roofline, MeasureRoofline(device->context));
   }
-  if (options.timing_sample > 0) {
-    ASSIGN_OR_RETURN(device->event_overhead,
-                     MeasureEventOverhead(device->context.traits, device->uses_host_pointers));
+  if (options.timing_sample > 0 && device->uses_host_pointers) {
+    ASSIGN_OR_RETURN(device->event_overhead, MeasureEventOverhead(device->context.traits));
     Log("info", "timing adds to each kernel, which is taken off",
-        {{"device", absl::StrCat(ordinal)},
-         {"in_graph_us", absl::StrCat(device->event_overhead.in_graph * 1e6)},
-         {"on_stream_us", absl::StrCat(device->event_overhead.on_stream * 1e6)}});
+        {{"device", absl::StrCat(ordinal)}, {"us", absl::StrCat(device->event_overhead * 1e6)}});
   }
   if (options.kept_multiprocessors > 0) {
     auto partition = gpu::Partition::LeavingOut(options.kept_multiprocessors);
@@ -208,6 +204,10 @@ class CudaBackend : public Backend {
     for (const auto& device : devices_) {
       infos_.push_back(device->info);
       rates_.push_back(CudaRates(device->roofline, device->context.traits));
+      const CudaKind kind{device->context.traits, device->uses_host_pointers};
+      const auto known = std::find(kinds_.begin(), kinds_.end(), kind);
+      device->kind = static_cast<std::size_t>(known - kinds_.begin());
+      if (known == kinds_.end()) kinds_.push_back(kind);
     }
   }
 
@@ -237,49 +237,30 @@ class CudaBackend : public Backend {
                       problem);
   }
 
-  absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
+  absl::StatusOr<CompiledProgram> Compile(const Program& program, const MemoryPlan& plan) const override {
+    const std::shared_ptr<const CudaProgram> compiled = CompileForCuda(
+        program, plan, kinds_,
+        {.lane_bytes = options_.lane_bytes, .paths = options_.paths, .cutting = options_.cutting});
     std::size_t limit = 0;
     for (const DeviceInfo& device : infos_) limit = std::max(limit, device.pool_bytes);
-    const std::size_t needed = DeviceBytes(program, plan);
-    if (needed <= limit) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the request needs ", needed, " bytes of scratch memory for its tensors and its steps; limit ", limit,
-        " (the server's --device-bytes)"));
-  }
-
-  std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
-    // If the devices differ, this takes the one whose variants ask for the largest workspace: any device may
-    // run the program.
-    std::size_t bytes = 0;
-    for (const auto& device : devices_) {
-      bytes = std::max(
-          bytes, PoolBytes(program, plan, device->context.traits, options_.lane_bytes, options_.cutting));
+    if (compiled->device_bytes > limit) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the request needs ", compiled->device_bytes,
+                       " bytes of scratch memory for its tensors and its steps; limit ", limit,
+                       " (the server's --device-bytes)"));
     }
-    return bytes;
-  }
-
-  double EstimateSeconds(const Program& program) const override {
-    double seconds = 0;
+    CompiledProgram result{.program = compiled, .device_bytes = compiled->device_bytes};
     for (std::size_t i = 0; i < devices_.size(); ++i) {
-      CudaDevice& device = *devices_[i];
-      const DeviceTraits& traits = device.context.traits;
-      // The choice is made here for the first time, and kept for the launches.
-      const auto row_of = [&](const auto& problem, std::string_view variant) {
-        const auto choice = device.kernel_choices.Get(problem, variant, traits, Operands());
-        return choice != nullptr ? choice->row : nullptr;
+      const std::vector<StepChoice>& choices = compiled->plans[devices_[i]->kind].steps;
+      const auto cost_of = [&](const Step& step, std::size_t index) {
+        return CostOf(step.problem, choices[index], devices_[i]->context.traits);
       };
-      seconds = std::max(seconds, ProgramSeconds(program, traits, rates_[i], row_of));
+      result.seconds = std::max(result.seconds, ProgramSeconds(program, rates_[i], cost_of));
     }
-    return seconds;
+    return result;
   }
 
   bool launches_asynchronously() const override { return true; }
-
-  bool RunsWithoutState(const Program& program, const MemoryPlan& plan) const override {
-    const PathQuestion question{.can_map = devices_.front()->uses_host_pointers,
-                                .fits_lane = DeviceBytes(program, plan) == 0};
-    return ChoosePath(program, plan, question, options_.paths) != Path::kGraph;
-  }
 
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
     return CudaLane::Create(*devices_[device], options_, metrics_);
@@ -332,6 +313,7 @@ class CudaBackend : public Backend {
   std::vector<std::unique_ptr<CudaDevice>> devices_;
   std::vector<DeviceInfo> infos_;
   std::vector<DeviceRates> rates_;  // of each device
+  std::vector<CudaKind> kinds_;     // that differ
 };
 
 }  // namespace

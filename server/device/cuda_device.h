@@ -17,7 +17,6 @@
 #include "server/device/cut_pipeline.h"
 #include "server/device/device_pool.h"
 #include "server/device/event_overhead.h"
-#include "server/device/kernel_choices.h"
 #include "server/device/roofline.h"
 #include "server/device/transfers.h"
 #include "server/observe/metrics.h"
@@ -29,11 +28,11 @@ struct CudaDevice {
   int cuda_ordinal = 0;             // info.ordinal counts the devices in use
   std::vector<int> cuda_ordinals;   // of all devices in use
   bool uses_host_pointers = false;  // staging memory has the same addresses on the device
+  std::size_t kind = 0;             // among the node's: see CudaPlan
   CudaContext context;              // points to *cublaslt
   std::unique_ptr<CublasLt> cublaslt;
-  KernelChoices kernel_choices;
   Roofline roofline;
-  EventOverhead event_overhead;  // 0 where nothing is timed
+  double event_overhead = 0;  // see MeasureEventOverhead
   // The multiprocessors for jobs that are not short; nothing: those jobs may use all. The partition is made
   // before the lanes, which have streams of it.
   std::optional<gpu::Partition> partition;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,21 @@
 namespace warpline {
 
 using gpu::ToStatus;
+
+namespace {
+
+// Returns the bytes that are copied to the device, and from it.
+std::pair<std::size_t, std::size_t> CopiedBytes(const StagedProgram& staged) {
+  std::pair<std::size_t, std::size_t> bytes(staged.input.size(), staged.output.size());
+  for (const Binding& binding : staged.bindings) {
+    if (binding.staged.area != Area::kShared) continue;
+    (binding.tensor < staged.program->num_inputs ? bytes.first : bytes.second) +=
+        binding.memory.bytes().size();
+  }
+  return bytes;
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create(CudaDevice& device,
                                                            const CudaBackendOptions& options,
@@ -46,6 +63,7 @@ CudaLane::CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metric
       h2d_(metrics.Transfer(device.info.ordinal, "h2d")),
       d2h_(metrics.Transfer(device.info.ordinal, "d2h")),
       peer_bytes_(metrics.PeerCopyBytes(device.info.ordinal)),
+      series_(metrics, device.info.ordinal),
       cache_({.entries = options.graph_cache_entries, .bytes = options.graph_cache_bytes},
              metrics.graph_cache, metrics.DeviceMemoryBytes(device.info.ordinal, "graphs")) {}
 
@@ -58,97 +76,28 @@ CudaLane::~CudaLane() {
   }
 }
 
-bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
-                              std::size_t device_bytes) const {
-  if (const Entry* known = cache_.Peek(signature)) {
-    return known->calls + 1 != kCallsBeforeGraph;
-  }
+bool CudaLane::LaunchesAtOnce(const Program&, const MemoryPlan& memory, const DeviceProgram* compiled) const {
+  const auto& program = static_cast<const CudaProgram&>(*compiled);
+  const CudaPlan& plan = PlanFor(program);
+  const int launches = plan.launches.load(std::memory_order_relaxed);
   // A library may have a module to load first.
-  if (plan.Has(Area::kResident)) return false;
-  const PathQuestion question{.can_map = device_.uses_host_pointers, .fits_lane = device_bytes == 0};
-  return ChoosePath(program, plan, question, options_.paths) == Path::kMapped;
+  if (launches == 0) return !memory.Has(Area::kResident) && plan.among_others == Path::kMapped;
+  if (launches < kLaunchesBeforeGraph) return true;
+  // This lane may still have its graphs to make, of which the first takes longest.
+  return !MayBeGraph(program, plan.among_others) ||
+         cache_.Peek(KeyOf(program, plan.among_others, false)) != nullptr ||
+         cache_.Peek(KeyOf(program, plan.among_others, true)) != nullptr;
 }
 
-absl::Status CudaLane::EnsureTimingEvents(std::size_t count) {
+absl::Status CudaLane::EnsureTimingEvents(const Run& run) {
+  const std::size_t count = run.path == Path::kBlocks ? CutPipeline::TimingEventsOf(*run.plan->cutting)
+                                                      : TimingEvents::CountFor(run.plan->steps.size());
   while (timing_.events.size() < count) {
     ASSIGN_OR_RETURN(gpu::Event event, gpu::CreateTimedEvent());
     timing_.events.push_back(std::move(event));
     metrics_.Allocations("event").Add();
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
-  const Program& program = *staged.program;
-  Entry entry;
-  entry.pool_bytes = staged.device_bytes;
-  const std::size_t most = std::max(options_.lane_bytes, entry.pool_bytes);
-  if (const std::size_t regions = BlockLayout(*staged.plan).workspace; regions > most) {
-    return absl::InternalError(
-        absl::StrCat("a program whose tensors take ", regions, " bytes was given ", most));
-  }
-  if (!staged.plan->Has(Area::kResident) && staged.plan->TravellingBytes() >= options_.paths.cut_bytes) {
-    entry.cutting = CutProgram(program, *staged.plan, most, options_.cutting);
-  }
-  PathQuestion question{.can_map = device_.uses_host_pointers,
-                        .can_cut = entry.cutting.has_value(),
-                        .fits_lane = entry.pool_bytes == 0,
-                        .can_capture = !device_.partition};
-  entry.among_others = ChoosePath(program, *staged.plan, question, options_.paths);
-  question.alone = true;
-  entry.alone = ChoosePath(program, *staged.plan, question, options_.paths);
-  if (entry.alone != Path::kBlocks && entry.among_others != Path::kBlocks) entry.cutting.reset();
-  if (entry.alone == Path::kGraph || entry.among_others == Path::kGraph) {
-    RETURN_IF_ERROR(CaptureGraphs(staged, entry));
-  }
-  if (options_.timing_sample > 0) {
-    std::size_t events = TimingEvents::CountFor(program.steps.size());
-    if (entry.cutting.has_value()) events = std::max(events, CutPipeline::TimingEventsOf(*entry.cutting));
-    RETURN_IF_ERROR(EnsureTimingEvents(events));
-  }
-  entry.input_bytes = staged.input.size();
-  entry.output_bytes = staged.output.size();
-  for (const Binding& binding : staged.bindings) {
-    if (binding.staged.area != Area::kShared) continue;
-    (binding.tensor < program.num_inputs ? entry.input_bytes : entry.output_bytes) +=
-        binding.memory.bytes().size();
-  }
-  return entry;
-}
-
-absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
-  const nvtx::Range range(nvtx::Name::kBuildGraph);
-  const DeviceImage image(staged, arena());
-  StepLaunch launch = {.context = device_.context,
-                       .choices = device_.kernel_choices,
-                       .stream = stream_.get(),
-                       .bad_index = bad_index_->report()};
-  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, launch, entry.variants));
-  metrics_.graph_cache.instantiations.Add();
-  if (options_.timing_sample == 0) return absl::OkStatus();
-  RETURN_IF_ERROR(EnsureTimingEvents(TimingEvents::CountFor(staged.program->steps.size())));
-  launch.timing = &timing_;
-  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, launch, entry.variants));
-  metrics_.graph_cache.instantiations.Add();
-  return absl::OkStatus();
-}
-
-void CudaLane::Describe(const Program& program, KernelMemory memory, Entry& entry) {
-  const bool is_first = entry.problems.empty();
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const Problem& problem = program.steps[i].problem;
-    // All configurations of a variant in one series.
-    const std::string_view variant = entry.variants[i].substr(0, entry.variants[i].find(':'));
-    const Op op = OpOf(problem);
-    const DType dtype = DTypeOf(problem);
-    const int device = device_.info.ordinal;
-    entry.series[static_cast<std::size_t>(memory)].push_back(
-        metrics_.Kernel(op, variant, dtype, memory, device));
-    if (is_first) entry.problems.push_back(problem);
-    if (memory != KernelMemory::kDevice) continue;
-    const bool has_roof = device_.roofline.ShortestSeconds(problem) > 0;
-    entry.roof_ratios.push_back(has_roof ? metrics_.RoofRatio(op, variant, dtype, device) : Histogram());
-  }
 }
 
 const StepScalars* CudaLane::ScalarsOf(const StagedProgram& staged) const {
@@ -162,8 +111,7 @@ const StepScalars* CudaLane::ScalarsOf(const StagedProgram& staged) const {
              : reinterpret_cast<const StepScalars*>(sent);
 }
 
-absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, const StepScalars* scalars, Entry& entry,
-                                  bool timed) {
+absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, const StepScalars* scalars, Run& run) {
   const nvtx::Range range(nvtx::Name::kLaunchOnSlots);
   // It has one step (ChoosePath), and so no intermediates.
   AddressTable addresses(*staged.plan);
@@ -173,33 +121,39 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, const StepScalars
   addresses.PlaceShared(staged.bindings);
   addresses.scalars[0] = scalars;
   addresses.workspace = arena();
-  StepLaunch launch = {.context = device_.context,
-                       .choices = device_.kernel_choices,
-                       .stream = StreamFor(staged, Path::kMapped),
-                       .timing = timed ? &timing_ : nullptr,
-                       .bad_index = bad_index_->report()};
-  return EnqueueSteps(*staged.program, addresses, launch, entry.variants);
+  return EnqueueSteps(*staged.program, addresses,
+                      {.plan = *run.plan,
+                       .context = device_.context,
+                       .stream = StreamFor(staged),
+                       .timing = run.timed ? &timing_ : nullptr,
+                       .bad_index = bad_index_->report()},
+                      run.variants);
 }
 
-absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const Run& run) {
+absl::Status CudaLane::RunOverCopies(const StagedProgram& staged, Run& run) {
   const nvtx::Range range(nvtx::Name::kLaunchCalls);
   const TimingEvents* const timing = run.timed ? &timing_ : nullptr;
-  const DeviceImage image(staged, run.block.bytes().empty() ? arena() : run.block.bytes());
-  cudaStream_t stream = StreamFor(staged, Path::kCalls);
+  const std::span<std::byte> block = run.block.bytes().empty() ? arena() : run.block.bytes();
+  if (const std::size_t needed = BlockLayout(*staged.plan).workspace; needed > block.size()) {
+    return absl::InternalError(
+        absl::StrCat("a program whose tensors take ", needed, " bytes was given ", block.size()));
+  }
+  const DeviceImage image(staged, block);
+  cudaStream_t stream = StreamFor(staged);
   RETURN_IF_ERROR(RecordTime(timing, TimingEvents::kBeforeCopyIn, stream));
   RETURN_IF_ERROR(CopyIn(staged, image, stream));
   RETURN_IF_ERROR(EnqueueSteps(*staged.program, image.addresses,
-                               {.context = device_.context,
-                                .choices = device_.kernel_choices,
+                               {.plan = *run.plan,
+                                .context = device_.context,
                                 .stream = stream,
                                 .timing = timing,
                                 .bad_index = bad_index_->report()},
-                               entry.variants));
+                               run.variants));
   RETURN_IF_ERROR(CopyOut(staged, image, stream));
   return RecordTime(timing, TimingEvents::AfterCopyOut(staged.program->steps.size()), stream);
 }
 
-absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run) {
+absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Run& run) {
   const nvtx::Range range(nvtx::Name::kLaunchInPieces);
   // It has one input and one output (CutProgram), each of which may lie in a shared region.
   std::span<const std::byte> input = staged.input;
@@ -213,15 +167,14 @@ absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, co
     }
   }
   ASSIGN_OR_RETURN(const std::string_view variant,
-                   device_.cuts->Enqueue({.cutting = *entry.cutting,
+                   device_.cuts->Enqueue({.plan = *run.plan,
                                           .input = input,
                                           .output = output,
                                           .arena = run.block.bytes().empty() ? arena() : run.block.bytes(),
                                           .context = device_.context,
-                                          .choices = device_.kernel_choices,
-                                          .kernels = stream_.get(),
+                                          .kernels = StreamFor(staged),
                                           .timing = run.timed ? &timing_ : nullptr}));
-  if (entry.variants.empty()) entry.variants.push_back(variant);
+  run.variants.assign(1, variant);
   return absl::OkStatus();
 }
 
@@ -249,7 +202,7 @@ absl::Status CudaLane::FetchPeers(StagedProgram& staged, Bindings& bindings, Run
     if (copy.is_first) {
       // The operand is complete, so nothing has to be waited for on its own device.
       RETURN_IF_ERROR(ToStatus(cudaMemcpyPeerAsync(here.data(), device_.cuda_ordinal, memory.bytes().data(),
-                                                   from, here.size(), StreamFor(staged, run.path)),
+                                                   from, here.size(), StreamFor(staged)),
                                "copying an operand from another device"));
       peer_bytes_.Add(static_cast<double>(here.size()));
     }
@@ -262,36 +215,25 @@ absl::Status CudaLane::FetchPeers(StagedProgram& staged, Bindings& bindings, Run
 absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
   StagedProgram staged = given;
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), "choosing a device"));
-  Entry* entry = cache_.Find(staged.signature);
-  const bool known = entry != nullptr;
-  if (entry == nullptr) {
-    ASSIGN_OR_RETURN(Entry built, Build(staged));
-    const std::size_t bytes = built.GraphBytes();
-    entry = cache_.Insert(staged.signature, std::move(built), bytes, staged.owner);
-  }
   Run run;
-  run.prepared = !known;
-  run.timed = IsTimeToTime();
+  run.program = static_cast<const CudaProgram*>(staged.compiled);
+  run.plan = &PlanFor(*run.program);
   run.order = device_.launched.fetch_add(1) + 1;
   run.started_alone = device_.running.fetch_add(1) == 0;
-  run.path = run.started_alone ? entry->alone : entry->among_others;
-  if (run.path == Path::kMapped && !SharedSlicesAreAligned(staged.bindings)) run.path = Path::kCalls;
-  if (run.path == Path::kGraph && staged.urgent && staged.beside_long) run.path = Path::kCalls;
+  run.path = run.started_alone ? run.plan->alone : run.plan->among_others;
+  if (run.path == Path::kMapped && !SharedSlicesAreAligned(staged.bindings)) run.path = Path::kCopied;
   run.brief = staged.wait_briefly && run.path == Path::kMapped;
   run.memory = MemoryOf(*staged.plan, run.path);
+  run.prepared = run.plan->launches.fetch_add(1, std::memory_order_relaxed) == 0;
+  // Libraries load their modules at the first launch, which takes longer than a gate holds.
+  run.timed = !run.prepared && IsTimeToTime();
   Bindings with_copies;
   absl::Status status = FetchPeers(staged, with_copies, run);
-  if (status.ok()) {
-    entry = MakeRepointed(staged, entry, run);
-    status = Enqueue(staged, *entry, run);
-  }
-  if (status.ok() && entry->series[static_cast<std::size_t>(run.memory)].empty()) {
-    Describe(*staged.program, run.memory, *entry);
-  }
+  if (status.ok()) status = Enqueue(staged, run);
   if (status.ok() && run.brief) {
     if (EndsBriefly()) {
-      if (run.timed) RecordTimes(*entry, run);
-      LaunchReport report{bad_index_->ErrorOf(*staged.program), entry->variants,
+      if (run.timed) RecordTimes(*staged.program, run);
+      LaunchReport report{bad_index_->ErrorOf(*staged.program), std::move(run.variants),
                           run.prepared || !WasAlone(run)};
       run.peers = Buffer();
       device_.running.fetch_sub(1);
@@ -299,41 +241,41 @@ absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
       return absl::OkStatus();
     }
     // The completion thread, which learns of errors too, knows events only.
-    status = RecordEnd(StreamFor(staged, run.path));
+    status = RecordEnd(StreamFor(staged));
   }
   if (!status.ok()) {
-    Drain(run.path, StreamFor(staged, run.path));
+    Drain(run.path, StreamFor(staged));
     // Steps before the one that failed may have met a bad index.
     bad_index_->Discard();
     device_.running.fetch_sub(1);
     return status;
   }
-  device_.completion->Watch(done_event_.get(), [this, entry, program = staged.program, run = std::move(run),
+  device_.completion->Watch(done_event_.get(), [this, program = staged.program, run = std::move(run),
                                                 done = std::move(done)](absl::Status status) mutable {
-    if (run.timed && status.ok()) RecordTimes(*entry, run);
+    if (run.timed && status.ok()) RecordTimes(*program, run);
     if (status.ok()) {
       status = bad_index_->ErrorOf(*program);
     } else {
       bad_index_->Discard();
     }
     run.block = run.peers = Buffer();  // the next job may count on them once this one is done
-    LaunchReport report{std::move(status), entry->variants, run.prepared || !WasAlone(run)};
+    LaunchReport report{std::move(status), std::move(run.variants), run.prepared || !WasAlone(run)};
     device_.running.fetch_sub(1);
     done(std::move(report));  // the lane may run the next program from here on
   });
   return absl::OkStatus();
 }
 
-std::size_t CudaLane::PoolBytesOf(const Entry& entry, Path path) const {
+std::size_t CudaLane::PoolBytesOf(const Run& run) const {
   // Pieces take as much as the whole program, which is at least what they need: blocks of any other size than
   // the one that the scheduler has counted would leave fragments behind.
-  const bool pooled_pieces = path == Path::kBlocks && entry.cutting->arena_bytes > options_.lane_bytes;
-  return path == Path::kCalls || pooled_pieces ? entry.pool_bytes : 0;
+  const bool pooled_pieces =
+      run.path == Path::kBlocks && run.plan->cutting->arena_bytes > options_.lane_bytes;
+  return run.path == Path::kCopied || pooled_pieces ? run.program->device_bytes : 0;
 }
 
-absl::Status CudaLane::RunByCalls(const StagedProgram& staged, Entry& entry, const Run& run) {
-  return run.path == Path::kMapped ? RunOnSlots(staged, ScalarsOf(staged), entry, run.timed)
-                                   : RunCalls(staged, entry, run);
+absl::Status CudaLane::RunByCalls(const StagedProgram& staged, Run& run) {
+  return run.path == Path::kMapped ? RunOnSlots(staged, ScalarsOf(staged), run) : RunOverCopies(staged, run);
 }
 
 KernelMemory CudaLane::MemoryOf(const MemoryPlan& plan, Path path) {
@@ -341,14 +283,16 @@ KernelMemory CudaLane::MemoryOf(const MemoryPlan& plan, Path path) {
   return path == Path::kMapped && plan.Travels() ? KernelMemory::kHost : KernelMemory::kDevice;
 }
 
-absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& run) {
-  // Work that is enqueued call by call waits until all of it is there. A graph is there at once, and the
-  // kernels of pieces wait for copies.
-  const bool by_calls = run.path == Path::kMapped || run.path == Path::kCalls;
-  if (run.timed && by_calls && !gate_.has_value()) run.timed = false;
-  if (!run.timed || !by_calls) return EnqueueWork(staged, entry, run);
-  RETURN_IF_ERROR(gate_->Enqueue(StreamFor(staged, run.path)));
-  absl::Status enqueued = EnqueueWork(staged, entry, run);
+absl::Status CudaLane::Enqueue(const StagedProgram& staged, Run& run) {
+  // Work that is enqueued call by call waits until all of it is there. The kernels of pieces wait for copies.
+  const bool by_calls = run.path != Path::kBlocks;
+  if (by_calls && !gate_.has_value()) run.timed = false;
+  if (!run.timed) return EnqueueWork(staged, run);
+  RETURN_IF_ERROR(EnsureTimingEvents(run));
+  std::tie(run.input_bytes, run.output_bytes) = CopiedBytes(staged);
+  if (!by_calls) return EnqueueWork(staged, run);
+  RETURN_IF_ERROR(gate_->Enqueue(StreamFor(staged)));
+  absl::Status enqueued = EnqueueWork(staged, run);
   gate_->Open();
   return enqueued;
 }
@@ -359,26 +303,22 @@ absl::StatusOr<Buffer> CudaLane::TakeBlock(std::size_t bytes) {
   return block;
 }
 
-absl::Status CudaLane::EnqueueWork(const StagedProgram& staged, Entry& entry, Run& run) {
-  if (const std::size_t bytes = PoolBytesOf(entry, run.path); bytes > 0) {
+absl::Status CudaLane::EnqueueWork(const StagedProgram& staged, Run& run) {
+  if (const std::size_t bytes = PoolBytesOf(run); bytes > 0) {
     ASSIGN_OR_RETURN(run.block, TakeBlock(bytes));
   }
-  cudaStream_t last = StreamFor(staged, run.path);
+  cudaStream_t last = StreamFor(staged);
+  Entry* const known = GraphFor(staged, run);
   RETURN_IF_ERROR(bad_index_->Prepare(last));
-  switch (run.path) {
-    case Path::kGraph:
-      RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, last));
-      break;
-    case Path::kMapped:
-    case Path::kCalls:
-      RETURN_IF_ERROR(FitsRepointed(staged, entry, run)
-                          ? entry.repointed->Launch(BasesOf(staged, run.path), last)
-                          : RunByCalls(staged, entry, run));
-      break;
-    case Path::kBlocks:
-      RETURN_IF_ERROR(RunInPieces(staged, entry, run));
-      last = device_.cuts->last();
-      break;
+  if (run.path == Path::kBlocks) {
+    RETURN_IF_ERROR(RunInPieces(staged, run));
+    last = device_.cuts->last();
+  } else if (known != nullptr) {
+    const nvtx::Range range(nvtx::Name::kLaunchGraph);
+    RETURN_IF_ERROR(known->graph->Launch(BasesOf(staged, run.path), last));
+    run.variants = known->variants;
+  } else {
+    RETURN_IF_ERROR(RunByCalls(staged, run));
   }
   return run.brief ? done_flag_->Enqueue(last) : RecordEnd(last);
 }

@@ -1,16 +1,12 @@
-// A lane of a GPU: one stream, a small arena of device memory, the graphs captured on them. Whether a program
-// runs as a graph, on its slots, in pieces or in memory of the device's pool is decided at its launch: see
-// ChoosePath.
+// A lane of a GPU: one stream, a small arena of device memory, the graphs captured on them. What is launched
+// for a program is known (CudaPlan); whether the device is idle decides at the launch which path it takes.
 #ifndef WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 #define WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
@@ -19,12 +15,12 @@
 #include "kernels/gpu/repointed_graph.h"
 #include "kernels/gpu/stream_flag.h"
 #include "server/device/bad_index_box.h"
-#include "server/device/choose_path.h"
 #include "server/device/cuda_backend.h"
 #include "server/device/cuda_device.h"
+#include "server/device/cuda_plan.h"
 #include "server/device/cuda_program.h"
-#include "server/device/cut_program.h"
 #include "server/device/graph_cache.h"
+#include "server/device/kernel_series.h"
 
 namespace warpline {
 
@@ -37,72 +33,56 @@ class CudaLane : public Lane {
   ~CudaLane() override;
 
   void Launch(const StagedProgram& staged, LaunchDone done) override;
-  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
-                      std::size_t device_bytes) const override;
+  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
+                      const DeviceProgram* compiled) const override;
 
  private:
   // Making a graph takes three captures, and a client may never send such a program again.
-  static constexpr int kCallsBeforeGraph = 8;
-  // An entry is made at once with all that the program's possible paths need. So a known signature never
-  // needs another capture.
+  static constexpr int kLaunchesBeforeGraph = 8;
+  // What the lane keeps of a program for one path.
   struct Entry {
-    Path alone = Path::kGraph;  // what to do with the device to itself, and beside other jobs
-    Path among_others = Path::kGraph;
-    std::optional<CudaGraph> plain;  // if either is kGraph
-    std::optional<CudaGraph> timed;  // likewise, and if jobs are sampled at all
-    std::optional<Cutting> cutting;  // if either is kBlocks
-    std::size_t pool_bytes = 0;      // that were set aside of the device's pool, to run whole or in pieces
-    std::vector<std::string_view> variants;
-    // One a step, for each memory that its operands have lain in; empty where they have not.
-    std::array<std::vector<KernelSeries>, kKernelMemories> series;
-    std::vector<Histogram> roof_ratios;  // likewise of kDevice; null handles where no roof is known
-    std::vector<Problem> problems;
-    std::size_t input_bytes = 0, output_bytes = 0;  // that are copied
-    // The launches as calls. With number kCallsBeforeGraph the calls become a graph, `repointed`, for one
-    // path and one stream.
-    int calls = 0;
-    std::optional<gpu::RepointedGraph> repointed;
-    Path repointed_path = Path::kCalls;
-    cudaStream_t repointed_stream = nullptr;
+    std::optional<gpu::RepointedGraph> graph;  // none: it cannot be one
+    VariantNames variants;                     // that the graph runs
 
-    std::size_t GraphBytes() const {
-      return (plain.has_value() ? plain->EstimatedBytes() : 0) +
-             (timed.has_value() ? timed->EstimatedBytes() : 0) +
-             (repointed.has_value() ? CudaGraph::EstimatedBytes(repointed->nodes()) : 0);
-    }
+    // An estimate by the number of nodes of what the graph takes of the device's memory: CUDA does not tell,
+    // and what is free changes by whole blocks, for every process. Graphs of three nodes took 105,120 bytes
+    // each on an H200 with driver 580.
+    std::size_t GraphBytes() const { return graph.has_value() ? graph->nodes() * 35040 : 0; }
   };
   // The state of one launch.
   struct Run {
-    Path path = Path::kGraph;
+    const CudaProgram* program = nullptr;
+    const CudaPlan* plan = nullptr;  // of the program for this kind of device
+    Path path = Path::kCopied;
     bool timed = false;
-    KernelMemory memory = KernelMemory::kDevice;
     bool brief = false;  // whoever launches it waits for a flag; otherwise there is an event
     bool started_alone = false;
-    bool prepared = false;    // for the first time, on this lane
+    bool prepared = false;    // something was loaded or built first
     std::uint64_t order = 0;  // among the launches of the device
     Buffer block;             // of the device's pool, if the lane's memory is not enough
     Buffer peers;             // likewise, with copies of operands that lie on other devices
+    VariantNames variants;    // that run
+    KernelMemory memory = KernelMemory::kDevice;
+    // That are copied; set if it is timed.
+    std::size_t input_bytes = 0, output_bytes = 0;
   };
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
-  absl::StatusOr<Entry> Build(const StagedProgram& staged);
-  absl::Status CaptureGraphs(const StagedProgram& staged, Entry& entry);
-  // Looks up the series of the entry's steps.
-  void Describe(const Program& program, KernelMemory memory, Entry& entry);
-  // On the slots or by calls, as the path says.
-  absl::Status RunByCalls(const StagedProgram& staged, Entry& entry, const Run& run);
-  absl::Status RunOnSlots(const StagedProgram& staged, const StepScalars* scalars, Entry& entry, bool timed);
+  const CudaPlan& PlanFor(const CudaProgram& program) const { return program.plans[device_.kind]; }
+  // On the slots or over copies, as the path says.
+  absl::Status RunByCalls(const StagedProgram& staged, Run& run);
+  absl::Status RunOnSlots(const StagedProgram& staged, const StepScalars* scalars, Run& run);
   // Returns where a program that runs on its slots finds the scalars of its step: in its slot, or on the
   // device if they are the defaults. Null for steps that read none.
   const StepScalars* ScalarsOf(const StagedProgram& staged) const;
   // The addresses that may be others at the next launch: slots, the memory of bindings, scalars.
   using Bases = absl::InlinedVector<std::byte*, 6>;
   Bases BasesOf(const StagedProgram& staged, Path path) const;
-  absl::Status RunCalls(const StagedProgram& staged, Entry& entry, const Run& run);
-  absl::Status RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run);
+  absl::Status RunOverCopies(const StagedProgram& staged, Run& run);
+  absl::Status RunInPieces(const StagedProgram& staged, Run& run);
   // Returns whether no other program used the device between this program's launch and now.
   bool WasAlone(const Run& run) const { return run.started_alone && device_.launched.load() == run.order; }
-  absl::Status EnsureTimingEvents(std::size_t count);
+  absl::Status EnsureTimingEvents(const Run& run);
   bool IsTimeToTime();
   absl::Status Start(const StagedProgram& staged, LaunchDone& done);
   // Returns whether the program that was launched last has ended, or ends within some microseconds.
@@ -110,34 +90,38 @@ class CudaLane : public Lane {
   absl::Status RecordEnd(cudaStream_t last);
   // Enqueues the program and, behind it, the flag or the event of its end. If it is timed and is not there at
   // once, it waits behind a gate.
-  absl::Status Enqueue(const StagedProgram& staged, Entry& entry, Run& run);
-  // Makes the graph of an entry that is launched as calls again and again. Without one the calls go on.
-  Entry* MakeRepointed(const StagedProgram& staged, Entry* entry, Run& run);
-  // Returns whether the launch can be that of the entry's graph.
-  bool FitsRepointed(const StagedProgram& staged, const Entry& entry, const Run& run) const;
+  absl::Status Enqueue(const StagedProgram& staged, Run& run);
+  // Returns whether a program that takes this path may be launched as a graph: a block of the pool is another
+  // one each time, and the streams of a partition cannot be captured.
+  bool MayBeGraph(const CudaProgram& program, Path path) const;
+  // The priority of a graph's kernels is that of the stream on which they were captured.
+  static std::uint64_t KeyOf(const CudaProgram& program, Path path, bool urgent) {
+    return 4 * program.id() + (path == Path::kMapped ? 2 : 0) + (urgent ? 1 : 0);
+  }
+  // Returns the graph for this launch, which is made if the program has been launched often enough; null:
+  // there is none, and calls go on.
+  Entry* GraphFor(const StagedProgram& staged, Run& run);
+  absl::StatusOr<gpu::RepointedGraph> MakeGraph(const StagedProgram& staged, Run& run);
   // Enqueues copies of the operands that lie on other devices, and points the program at them. `bindings` is
   // memory for its own bindings then.
   absl::Status FetchPeers(StagedProgram& staged, Bindings& bindings, Run& run);
   // A block of the device's pool. Notes if the pool has the bytes, but in pieces.
   absl::StatusOr<Buffer> TakeBlock(std::size_t bytes);
-  absl::Status EnqueueWork(const StagedProgram& staged, Entry& entry, Run& run);
+  absl::Status EnqueueWork(const StagedProgram& staged, Run& run);
   static KernelMemory MemoryOf(const MemoryPlan& plan, Path path);
-  // The device's memory that this way to run the program takes beyond the lane's.
-  std::size_t PoolBytesOf(const Entry& entry, Path path) const;
+  // The device's memory that the launch takes beyond the lane's.
+  std::size_t PoolBytesOf(const Run& run) const;
   // Waits for what a failed launch has left, which may still use the slots.
   void Drain(Path path, cudaStream_t stream);
   // Records nothing if the times contain time of the host.
-  void RecordTimes(Entry& entry, const Run& run);
-  void RecordKernel(Entry& entry, std::size_t step, const Run& run, double seconds);
-  void RecordSteps(Entry& entry, const Run& run);
-  void RecordWhole(Entry& entry, const Run& run);
-  void RecordPieces(Entry& entry, const Run& run);
+  void RecordTimes(const Program& program, const Run& run);
+  void RecordKernel(const Problem& problem, std::size_t step, const Run& run, double seconds);
+  void RecordSteps(const Program& program, const Run& run);
+  void RecordWhole(const Program& program, const Run& run);
+  void RecordPieces(const Program& program, const Run& run);
   double SecondsBetween(std::size_t first_event, std::size_t last_event) const;
-  // Returns the kernel time of a step of a program that was run whole.
-  double KernelSeconds(std::size_t step, Path path) const;
-  // The priority of a graph's kernels is that of the stream on which they were captured.
-  cudaStream_t StreamFor(const StagedProgram& staged, Path path) const {
-    return staged.urgent && path != Path::kGraph ? urgent_stream_.get() : stream_.get();
+  cudaStream_t StreamFor(const StagedProgram& staged) const {
+    return staged.urgent ? urgent_stream_.get() : stream_.get();
   }
   std::span<std::byte> arena() const { return {static_cast<std::byte*>(arena_.get()), options_.lane_bytes}; }
 
@@ -146,6 +130,7 @@ class CudaLane : public Lane {
   Metrics& metrics_;
   TransferSeries h2d_, d2h_;
   Counter peer_bytes_;
+  KernelSeriesTable series_;
   gpu::Stream stream_, urgent_stream_;  // one of them is in use at a time
   gpu::DeviceBytes arena_;
   std::optional<BadIndexBox> bad_index_;

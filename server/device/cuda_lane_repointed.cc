@@ -1,4 +1,4 @@
-// The part of CudaLane that makes graphs of what is launched as calls again and again.
+// The part of CudaLane that makes graphs of programs that are launched again and again.
 #include <string>
 #include <utility>
 
@@ -49,45 +49,47 @@ CudaLane::Bases CudaLane::BasesOf(const StagedProgram& staged, Path path) const 
   return bases;
 }
 
-bool CudaLane::FitsRepointed(const StagedProgram& staged, const Entry& entry, const Run& run) const {
-  return entry.repointed.has_value() && !run.timed && entry.repointed_path == run.path &&
-         entry.repointed_stream == StreamFor(staged, run.path) &&
-         entry.repointed->Fits(BasesOf(staged, run.path));
+bool CudaLane::MayBeGraph(const CudaProgram& program, Path path) const {
+  return path != Path::kBlocks && program.device_bytes == 0 && !device_.partition;
 }
 
-CudaLane::Entry* CudaLane::MakeRepointed(const StagedProgram& staged, Entry* entry, Run& run) {
-  const bool by_calls = run.path == Path::kMapped || run.path == Path::kCalls;
-  // A block of the pool is another one each time, and the streams of a partition cannot be captured.
-  if (!by_calls || entry->pool_bytes > 0 || device_.partition) return entry;
-  if (++entry->calls != kCallsBeforeGraph) return entry;
+CudaLane::Entry* CudaLane::GraphFor(const StagedProgram& staged, Run& run) {
+  if (run.timed || !MayBeGraph(*run.program, run.path)) return nullptr;
+  const std::uint64_t key = KeyOf(*run.program, run.path, staged.urgent);
+  Entry* known = cache_.Find(key);
+  if (known == nullptr && run.plan->launches.load(std::memory_order_relaxed) > kLaunchesBeforeGraph) {
+    run.prepared = true;
+    Entry entry;
+    if (absl::StatusOr<gpu::RepointedGraph> graph = MakeGraph(staged, run); graph.ok()) {
+      entry.graph.emplace(*std::move(graph));
+      entry.variants = run.variants;
+      metrics_.graph_cache.instantiations.Add();
+    } else {
+      // The calls go on. Nothing else has been enqueued on the stream.
+      Log("info", "a program is not made a graph",
+          {{"variants", absl::StrJoin(run.variants, ",", absl::StreamFormatter())},
+           {"reason", std::string(graph.status().message())}});
+      device_.completion->ReportError(graph.status());
+    }
+    const std::size_t bytes = entry.GraphBytes();
+    known = cache_.Insert(key, std::move(entry), bytes, staged.owner);
+  }
+  const bool fits =
+      known != nullptr && known->graph.has_value() && known->graph->Fits(BasesOf(staged, run.path));
+  return fits ? known : nullptr;
+}
+
+absl::StatusOr<gpu::RepointedGraph> CudaLane::MakeGraph(const StagedProgram& staged, Run& run) {
   const Bases bases = BasesOf(staged, run.path);
-  if (bases.size() > gpu::RepointedGraph::kMaxBases) return entry;
-  run.prepared = true;
   const nvtx::Range range(nvtx::Name::kBuildGraph);
-  cudaStream_t stream = StreamFor(staged, run.path);
   const auto enqueue = [&](std::span<std::byte* const> at) {
     const MovedProgram moved(staged, at);
     // Nothing lies at these addresses, so scalars are not looked at.
     return run.path == Path::kMapped
-               ? RunOnSlots(moved.staged(), reinterpret_cast<const StepScalars*>(at.back()), *entry, false)
-               : RunCalls(moved.staged(), *entry, Run{.path = run.path});
+               ? RunOnSlots(moved.staged(), reinterpret_cast<const StepScalars*>(at.back()), run)
+               : RunOverCopies(moved.staged(), run);
   };
-  auto made = gpu::RepointedGraph::Make(bases, enqueue, stream);
-  if (!made.ok()) {
-    // The calls go on. Nothing else has been enqueued on the stream.
-    Log("info", "a program is not made a graph",
-        {{"variants", absl::StrJoin(entry->variants, ",", absl::StreamFormatter())},
-         {"reason", std::string(made.status().message())}});
-    device_.completion->ReportError(made.status());
-    return entry;
-  }
-  metrics_.graph_cache.instantiations.Add();
-  Entry with = std::move(*entry);
-  with.repointed.emplace(*std::move(made));
-  with.repointed_path = run.path;
-  with.repointed_stream = stream;
-  const std::size_t bytes = with.GraphBytes();
-  return cache_.Replace(staged.signature, std::move(with), bytes);
+  return gpu::RepointedGraph::Make(bases, enqueue, StreamFor(staged));
 }
 
 }  // namespace warpline

@@ -13,52 +13,47 @@ double CudaLane::SecondsBetween(std::size_t first_event, std::size_t last_event)
   return milliseconds * 1e-3;
 }
 
-double CudaLane::KernelSeconds(std::size_t step, Path path) const {
-  const EventOverhead& overhead = device_.event_overhead;
-  return WithoutOverhead(SecondsBetween(TimingEvents::BeforeStep(step), TimingEvents::AfterStep(step)),
-                         path == Path::kGraph ? overhead.in_graph : overhead.on_stream);
-}
-
-void CudaLane::RecordTimes(Entry& entry, const Run& run) {
+void CudaLane::RecordTimes(const Program& program, const Run& run) {
   switch (run.path) {
-    case Path::kGraph:
-      return RecordWhole(entry, run);
-    case Path::kCalls:
-      return gate_->Held() ? RecordWhole(entry, run) : void();
+    case Path::kCopied:
+      return gate_->Held() ? RecordWhole(program, run) : void();
     case Path::kMapped:
-      return gate_->Held() ? RecordSteps(entry, run) : void();
+      return gate_->Held() ? RecordSteps(program, run) : void();
     case Path::kBlocks:
-      return RecordPieces(entry, run);
+      return RecordPieces(program, run);
   }
 }
 
-void CudaLane::RecordKernel(Entry& entry, std::size_t step, const Run& run, double seconds) {
-  KernelSeries& series = entry.series[static_cast<std::size_t>(run.memory)][step];
+void CudaLane::RecordKernel(const Problem& problem, std::size_t step, const Run& run, double seconds) {
+  const KernelSeries& series = series_.Of(problem, run.variants[step], run.memory);
   series.seconds.Observe(seconds);
-  series.bytes.Add(BytesOf(entry.problems[step]));
-  series.flops.Add(FlopsOf(entry.problems[step]));
+  series.bytes.Add(BytesOf(problem));
+  series.flops.Add(FlopsOf(problem));
 }
 
-void CudaLane::RecordSteps(Entry& entry, const Run& run) {
+void CudaLane::RecordSteps(const Program& program, const Run& run) {
   // A kernel that is bound by PCIe has no place under a roof of device memory.
-  const bool has_roof = run.memory == KernelMemory::kDevice && WasAlone(run);
-  for (std::size_t i = 0; i < entry.problems.size(); ++i) {
-    const double elapsed = KernelSeconds(i, run.path);
-    RecordKernel(entry, i, run, elapsed);
-    if (has_roof && elapsed > 0) {
-      entry.roof_ratios[i].Observe(device_.roofline.ShortestSeconds(entry.problems[i]) / elapsed);
+  const bool under_roof = run.memory == KernelMemory::kDevice && WasAlone(run);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Problem& problem = program.steps[i].problem;
+    const double elapsed = WithoutOverhead(
+        SecondsBetween(TimingEvents::BeforeStep(i), TimingEvents::AfterStep(i)), device_.event_overhead);
+    RecordKernel(problem, i, run, elapsed);
+    const double shortest = device_.roofline.ShortestSeconds(problem);  // 0: not known
+    if (under_roof && shortest > 0) {
+      series_.RoofRatioOf(problem, run.variants[i]).Observe(shortest / elapsed);
     }
   }
 }
 
-void CudaLane::RecordWhole(Entry& entry, const Run& run) {
-  RecordSteps(entry, run);
-  const std::size_t steps = entry.problems.size();
+void CudaLane::RecordWhole(const Program& program, const Run& run) {
+  RecordSteps(program, run);
+  const std::size_t steps = program.steps.size();
   constexpr std::size_t kBegin = TimingEvents::kBeforeCopyIn, kCopiedIn = TimingEvents::kAfterCopyIn;
   const std::size_t computed = TimingEvents::BeforeStep(steps), end = TimingEvents::AfterCopyOut(steps);
-  h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
+  h2d_.bytes.Add(static_cast<double>(run.input_bytes));
   h2d_.seconds.Add(SecondsBetween(kBegin, kCopiedIn));
-  d2h_.bytes.Add(static_cast<double>(entry.output_bytes));
+  d2h_.bytes.Add(static_cast<double>(run.output_bytes));
   d2h_.seconds.Add(SecondsBetween(computed, end));
   if (options_.on_timeline) {
     const auto since_epoch = [this](std::size_t event) {
@@ -71,15 +66,15 @@ void CudaLane::RecordWhole(Entry& entry, const Run& run) {
   }
 }
 
-void CudaLane::RecordPieces(Entry& entry, const Run& run) {
+void CudaLane::RecordPieces(const Program& program, const Run& run) {
   // The kernels of the pieces are as short as launches, which a roof does not know of.
   double kernels = 0;
-  for (std::size_t i = 0; i < entry.cutting->pieces.size(); ++i)
+  for (std::size_t i = 0; i < run.plan->cutting->pieces.size(); ++i)
     kernels += SecondsBetween(4 + 2 * i, 5 + 2 * i);
-  RecordKernel(entry, 0, run, kernels);
-  h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
+  RecordKernel(program.steps.front().problem, 0, run, kernels);
+  h2d_.bytes.Add(static_cast<double>(run.input_bytes));
   h2d_.seconds.Add(SecondsBetween(0, 1));
-  d2h_.bytes.Add(static_cast<double>(entry.output_bytes));
+  d2h_.bytes.Add(static_cast<double>(run.output_bytes));
   d2h_.seconds.Add(SecondsBetween(2, 3));
 }
 

@@ -1,4 +1,4 @@
-// A program on one lane: captured as a CUDA graph, or launched as it is.
+// The launches of a program: copies in, steps, copies out.
 #ifndef WARPLINE_SERVER_DEVICE_CUDA_PROGRAM_H_
 #define WARPLINE_SERVER_DEVICE_CUDA_PROGRAM_H_
 
@@ -14,8 +14,7 @@
 #include "kernels/gpu/handle.h"
 #include "kernels/program.h"
 #include "server/device/backend.h"
-#include "server/device/cut_program.h"
-#include "server/device/kernel_choices.h"
+#include "server/device/cuda_plan.h"
 #include "server/plan/address_table.h"
 
 namespace warpline {
@@ -48,19 +47,24 @@ struct DeviceImage {
 absl::Status CopyIn(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 absl::Status CopyOut(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 
-// Launches the problem by the variant of this name, or by the server's choice if that is empty or the name of
-// a group. Returns the name of what runs. `choices` are those of the context's device.
+// Launches the choice that was made for the problem. If it refuses, what is next in its table for which the
+// workspace is enough is launched, unless the step names a `variant`. Returns the name of what runs.
 absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::string_view variant,
-                                               const Operands& operands, const CudaContext& context,
-                                               KernelChoices& choices, cudaStream_t stream);
+                                               const StepChoice& choice, const Operands& operands,
+                                               const CudaContext& context, cudaStream_t stream);
+// The same of a piece, which names none.
+absl::StatusOr<std::string_view> LaunchPiece(const TransposeProblem& problem,
+                                             const CudaChoice<TransposeProblem>& choice,
+                                             const Operands& operands, const CudaContext& context,
+                                             cudaStream_t stream);
 
-// Records event `index` if `timing` is not null, also while the stream is being captured.
+// Records event `index` if `timing` is not null.
 absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream);
 
 // How steps are launched.
 struct StepLaunch {
+  const CudaPlan& plan;
   const CudaContext& context;
-  KernelChoices& choices;
   cudaStream_t stream;
   // Records the events after the copy in and around each step; null: none.
   const TimingEvents* timing = nullptr;
@@ -69,48 +73,7 @@ struct StepLaunch {
 
 // Enqueues the steps, whose operands are where the table says. The names of what runs go to `variants`.
 absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const StepLaunch& launch,
-                          std::vector<std::string_view>& variants);
-
-// One copy in, the steps' kernels, one copy out. Only the copies' host addresses ever change.
-class CudaGraph {
- public:
-  // Captures on the launch's stream; `image` stays where it is for as long as the graph is launched. See
-  // EnqueueSteps.
-  static absl::StatusOr<CudaGraph> Capture(const StagedProgram& staged, const DeviceImage& image,
-                                           const StepLaunch& launch, std::vector<std::string_view>& variants);
-  // About what the graph takes of the device's memory. An estimate by the number of nodes: CUDA does not
-  // tell, and what is free changes by whole blocks, for every process.
-  std::size_t EstimatedBytes() const { return EstimatedBytes(nodes_); }
-  static std::size_t EstimatedBytes(std::size_t nodes) { return nodes * kEstimatedNodeBytes; }
-  // Points the copies at the slots and launches.
-  absl::Status Launch(const StagedProgram& staged, cudaStream_t stream);
-
- private:
-  // Graphs of three nodes took 105,120 bytes each on an H200 with driver 580.
-  static constexpr std::size_t kEstimatedNodeBytes = 35040;
-
-  gpu::Graph graph_;  // the nodes below belong to it
-  std::size_t nodes_ = 0;
-  gpu::GraphExec exec_;
-  cudaGraphNode_t h2d_ = nullptr;  // null: nothing to copy
-  cudaGraphNode_t d2h_ = nullptr;
-  // The device's ends of the copies.
-  std::byte* device_input_ = nullptr;
-  const std::byte* device_output_ = nullptr;
-  // The host's ends, as they are now.
-  const std::byte* input_ = nullptr;
-  const std::byte* output_ = nullptr;
-};
-
-// Returns the bytes that a program takes of the device's pool. Returns 0 if a lane that has `lane_bytes` of
-// its own can run it there. The bytes are enough for pieces of CutProgram too.
-std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const DeviceTraits& traits,
-                      std::size_t lane_bytes, const CutOptions& cutting);
-
-// The most workspace that any variant that may run the problem asks for, in bytes; of a program, for any
-// step. `variant` is what the step names.
-std::size_t WorkspaceBytes(const Problem& problem, const DeviceTraits& traits, std::string_view variant = {});
-std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits);
+                          VariantNames& variants);
 
 }  // namespace warpline
 

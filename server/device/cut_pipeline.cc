@@ -47,16 +47,16 @@ absl::StatusOr<std::string_view> CutPipeline::Enqueue(const Launch& launch) {
   const cudaStream_t in = in_.get(), out = out_.get();
   std::string_view variant;
   RETURN_IF_ERROR(RecordTime(launch.timing, 0, in));
-  for (std::size_t i = 0; i < launch.cutting.pieces.size(); ++i) {
-    const Piece& piece = launch.cutting.pieces[i];
+  for (std::size_t i = 0; i < launch.plan.cutting->pieces.size(); ++i) {
+    const Piece& piece = launch.plan.cutting->pieces[i];
     RETURN_IF_ERROR(CopyIn(launch, piece.in, in));
     RETURN_IF_ERROR(Order(in, copied_in_.get(), launch.kernels));
     RETURN_IF_ERROR(RecordTime(launch.timing, 4 + 2 * i, launch.kernels));
     Operands operands;
     operands.in[0] = launch.arena.data() + piece.in.device;
     operands.out = launch.arena.data() + piece.out.device;
-    ASSIGN_OR_RETURN(
-        variant, LaunchProblem(piece.problem, {}, operands, launch.context, launch.choices, launch.kernels));
+    ASSIGN_OR_RETURN(variant, LaunchPiece(piece.problem, launch.plan.ChoiceOfPiece(i), operands,
+                                          launch.context, launch.kernels));
     RETURN_IF_ERROR(RecordTime(launch.timing, 5 + 2 * i, launch.kernels));
     RETURN_IF_ERROR(Order(launch.kernels, computed_.get(), out));
     if (i == 0) RETURN_IF_ERROR(RecordTime(launch.timing, 2, out));

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/cuda_variants.h"
 #include "kernels/gpu/handle.h"
+#include "server/device/cuda_plan.h"
 #include "server/device/cuda_program.h"
 #include "server/device/cut_program.h"
 
@@ -25,12 +26,11 @@ namespace warpline {
 class CutPipeline {
  public:
   struct Launch {
-    const Cutting& cutting;
+    const CudaPlan& plan;              // with a cutting
     std::span<const std::byte> input;  // the job's slot, or a slice of a shared region
     std::span<std::byte> output;       // likewise
-    std::span<std::byte> arena;        // at least cutting.arena_bytes
+    std::span<std::byte> arena;        // at least plan.cutting->arena_bytes
     const CudaContext& context;
-    KernelChoices& choices;
     cudaStream_t kernels;  // the stream of the lane
     // Null if nothing is timed. Otherwise events 0 and 1 are recorded before the first copy in and after the
     // last, 2 and 3 likewise around the copies out, and 4 + 2 i and 5 + 2 i before and after the kernels of

@@ -33,15 +33,11 @@ class Probe {
   cudaStream_t stream() const { return stream_.get(); }
 
   // Between two events, and as EnqueueSteps does, a kernel of one CTA before the first.
-  absl::Status EnqueueTimed(unsigned flags) {
+  absl::Status EnqueueTimed() {
     RETURN_IF_ERROR(ToStatus(gpu::LaunchEmptyKernel(1, stream()), kDoing));
-    RETURN_IF_ERROR(ToStatus(cudaEventRecordWithFlags(events_[0].get(), stream(), flags), kDoing));
+    RETURN_IF_ERROR(ToStatus(cudaEventRecord(events_[0].get(), stream()), kDoing));
     RETURN_IF_ERROR(EnqueueKernels(1));
-    return ToStatus(cudaEventRecordWithFlags(events_[1].get(), stream(), flags), kDoing);
-  }
-
-  absl::StatusOr<gpu::GraphExec> Timed() {
-    return AsGraph([this] { return EnqueueTimed(cudaEventRecordExternal); });
+    return ToStatus(cudaEventRecord(events_[1].get(), stream()), kDoing);
   }
 
   // From the first event to the second, median of some rounds of what `enqueue` records.
@@ -63,7 +59,7 @@ class Probe {
   // Returns the time of `count` kernels in a graph, including what the events before and behind the graph
   // add.
   absl::StatusOr<double> SecondsOfRow(int count) {
-    ASSIGN_OR_RETURN(const gpu::GraphExec row, AsGraph([this, count] { return EnqueueKernels(count); }));
+    ASSIGN_OR_RETURN(const gpu::GraphExec row, Row(count));
     return MedianSeconds([&]() -> absl::Status {
       RETURN_IF_ERROR(ToStatus(cudaEventRecord(events_[0].get(), stream()), kDoing));
       RETURN_IF_ERROR(ToStatus(cudaGraphLaunch(row.get(), stream()), kDoing));
@@ -81,10 +77,9 @@ class Probe {
     return absl::OkStatus();
   }
 
-  template <typename Enqueue>
-  absl::StatusOr<gpu::GraphExec> AsGraph(Enqueue enqueue) {
+  absl::StatusOr<gpu::GraphExec> Row(int count) {
     ASSIGN_OR_RETURN(gpu::Capture capture, gpu::Capture::Begin(stream()));
-    RETURN_IF_ERROR(enqueue());
+    RETURN_IF_ERROR(EnqueueKernels(count));
     ASSIGN_OR_RETURN(const gpu::Graph graph, std::move(capture).End());
     ASSIGN_OR_RETURN(gpu::GraphExec exec, gpu::Instantiate(graph));
     RETURN_IF_ERROR(ToStatus(cudaGraphUpload(exec.get(), stream()), kDoing));
@@ -98,7 +93,7 @@ class Probe {
 
 }  // namespace
 
-absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits, bool has_gates) {
+absl::StatusOr<double> MeasureEventOverhead(const DeviceTraits& traits) {
   // A kernel that fills the device has this many CTAs. A single CTA would begin and end faster.
   constexpr unsigned kCtasPerMultiprocessor = 8;
   constexpr int kShortRow = 8, kLongRow = 40;
@@ -107,24 +102,16 @@ absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits, b
   ASSIGN_OR_RETURN(const double short_row, probe.SecondsOfRow(kShortRow));
   ASSIGN_OR_RETURN(const double long_row, probe.SecondsOfRow(kLongRow));
   const double kernel = (long_row - short_row) / (kLongRow - kShortRow);
-  ASSIGN_OR_RETURN(const gpu::GraphExec timed, probe.Timed());
-  ASSIGN_OR_RETURN(const double in_graph, probe.MedianSeconds([&] {
-    return ToStatus(cudaGraphLaunch(timed.get(), probe.stream()), kDoing);
+  ASSIGN_OR_RETURN(gpu::Gate gate, gpu::Gate::Create());
+  ASSIGN_OR_RETURN(const double timed, probe.MedianSeconds([&]() -> absl::Status {
+    RETURN_IF_ERROR(gate.Enqueue(probe.stream()));
+    absl::Status enqueued = probe.EnqueueTimed();
+    gate.Open();
+    return enqueued;
   }));
-  double on_stream = 0;
-  if (has_gates) {
-    ASSIGN_OR_RETURN(gpu::Gate gate, gpu::Gate::Create());
-    ASSIGN_OR_RETURN(on_stream, probe.MedianSeconds([&]() -> absl::Status {
-      RETURN_IF_ERROR(gate.Enqueue(probe.stream()));
-      absl::Status enqueued = probe.EnqueueTimed(cudaEventRecordDefault);
-      gate.Open();
-      return enqueued;
-    }));
-  }
   // Other processes on the device make it slower, not faster, and may be gone a moment later.
   constexpr double kMax = 20e-6;
-  return EventOverhead{.in_graph = std::clamp(in_graph - kernel, 0.0, kMax),
-                       .on_stream = std::clamp(on_stream - kernel, 0.0, kMax)};
+  return std::clamp(timed - kernel, 0.0, kMax);
 }
 
 }  // namespace warpline

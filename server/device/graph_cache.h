@@ -1,24 +1,22 @@
-// A bounded map from program signatures to what was built for them.
+// A bounded map from programs to what was built for them.
 #ifndef WARPLINE_SERVER_DEVICE_GRAPH_CACHE_H_
 #define WARPLINE_SERVER_DEVICE_GRAPH_CACHE_H_
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <list>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/string_view.h"
 #include "server/base/owner.h"
 #include "server/observe/metrics.h"
 
 namespace warpline {
 
 // When room is needed, the owner that holds the most (values, or bytes if those are short) loses its least
-// recently used one, so that an owner who goes through many signatures does not evict everybody else's. A
+// recently used one, so that an owner who goes through many programs does not evict everybody else's. A
 // value belongs to the owner that inserted it, also when others use it.
 //
 // Belongs to one lane; not thread-safe. Counts hits, misses, evictions, entries and bytes.
@@ -31,7 +29,7 @@ class GraphCache {
     std::size_t entries = 1;
     std::size_t bytes = 0;
   };
-  // `bytes` is a gauge of the bytes of all values, as they were given to Insert and Replace.
+  // `bytes` is a gauge of the bytes of all values, as they were given to Insert.
   GraphCache(const Limits& limits, const GraphCacheSeries& series, const Gauge& bytes)
       : limits_(limits), series_(series), bytes_gauge_(bytes) {}
   ~GraphCache() {
@@ -43,15 +41,15 @@ class GraphCache {
 
   // Returns what Find would return, but counts no hit and no miss. The value does not become the most
   // recently used one.
-  const Value* Peek(std::string_view signature) const {
-    const auto found = index_.find(absl::string_view(signature.data(), signature.size()));
+  const Value* Peek(std::uint64_t key) const {
+    const auto found = index_.find(key);
     return found == index_.end() ? nullptr : &found->second->value;
   }
 
   // Returns the value, which becomes the most recently used one, or null if there is none. The pointer is
-  // valid until the next Insert or Replace.
-  Value* Find(std::string_view signature) {
-    const auto found = index_.find(absl::string_view(signature.data(), signature.size()));
+  // valid until the next Insert.
+  Value* Find(std::uint64_t key) {
+    const auto found = index_.find(key);
     if (found == index_.end()) {
       series_.misses.Add();
       return nullptr;
@@ -61,30 +59,20 @@ class GraphCache {
     return &found->second->value;
   }
 
-  // Adds a value for a signature that Find did not know. Values are destroyed as far as the limits ask for
+  // Adds a value for a key that Find did not know. Values are destroyed as far as the limits ask for
   // it.
-  Value* Insert(std::string_view signature, Value value, std::size_t bytes, OwnerId owner) {
+  Value* Insert(std::uint64_t key, Value value, std::size_t bytes, OwnerId owner) {
     while (!entries_.empty() && entries_.size() >= limits_.entries) Evict(&Owned::values);
     while (!entries_.empty() && bytes_ + bytes > limits_.bytes) Evict(&Owned::bytes);
-    entries_.push_front({std::string(signature), std::move(value), bytes, owner});
+    entries_.push_front({key, std::move(value), bytes, owner});
     Owned& owned = owned_[owner];
     ++owned.values;
     owned.bytes += bytes;
-    // The key views the string in the list node, which never moves.
-    index_[entries_.front().signature] = entries_.begin();
+    index_[key] = entries_.begin();
     series_.entries.Add(1);
     bytes_ += bytes;
     bytes_gauge_.Add(static_cast<double>(bytes));
     return &entries_.front().value;
-  }
-
-  // Destroys the value that Find has returned for this signature and adds another one in its place, which
-  // counts with its own `bytes`. This is no eviction, but others may be evicted as by Insert.
-  Value* Replace(std::string_view signature, Value value, std::size_t bytes) {
-    const auto found = index_.find(absl::string_view(signature.data(), signature.size()));
-    const OwnerId owner = found->second->owner;
-    Remove(found->second);
-    return Insert(signature, std::move(value), bytes, owner);
   }
 
   std::size_t size() const { return entries_.size(); }
@@ -92,7 +80,7 @@ class GraphCache {
 
  private:
   struct Entry {
-    const std::string signature;
+    std::uint64_t key = 0;
     Value value;
     std::size_t bytes = 0;
     OwnerId owner = 0;
@@ -123,7 +111,7 @@ class GraphCache {
     const auto owned = owned_.find(entry->owner);
     owned->second.bytes -= entry->bytes;
     if (--owned->second.values == 0) owned_.erase(owned);
-    index_.erase(entry->signature);
+    index_.erase(entry->key);
     entries_.erase(entry);
   }
 
@@ -132,7 +120,7 @@ class GraphCache {
   Gauge bytes_gauge_;
   std::size_t bytes_ = 0;
   Entries entries_;  // most recently used first
-  absl::flat_hash_map<absl::string_view, typename Entries::iterator> index_;
+  absl::flat_hash_map<std::uint64_t, typename Entries::iterator> index_;
   absl::flat_hash_map<OwnerId, Owned> owned_;  // those that have some
 };
 

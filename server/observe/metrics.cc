@@ -94,9 +94,6 @@ struct Metrics::Impl {
                  "Least bytes that the steps timed in warpline_kernel_duration_seconds must move.");
   Family<prometheus::Counter>& kernel_flops = NewCounter(
       "warpline_kernel_flops_total", "Operations of the steps timed in warpline_kernel_duration_seconds.");
-  Family<prometheus::Counter>& kernel_choices =
-      NewCounter("warpline_kernel_choices_total",
-                 "Choices of kernels that were made: one for each kind of problem that is new to a device.");
   Family<prometheus::Histogram>& roof_ratio = NewHistogram(
       "warpline_kernel_roof_ratio",
       "Achieved share of the roof, min(compute roof of the dtype, intensity x copy roof), both measured at "
@@ -204,16 +201,14 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   admission_bytes_limit = Gauge(&i.admission_bytes.Add({{"state", "limit"}}));
   pinned_bytes_used = Gauge(&i.pinned_bytes.Add({{"state", "used"}}));
   pinned_bytes_free = Gauge(&i.pinned_bytes.Add({{"state", "free"}}));
-  graph_cache.hits = counter("warpline_graph_cache_hits_total", "Jobs of a signature that the lane knew.");
+  graph_cache.hits =
+      counter("warpline_graph_cache_hits_total", "Jobs of a program of which the lane has a graph.");
   graph_cache.misses =
       counter("warpline_graph_cache_misses_total",
-              "Jobs of a signature that the lane did not know: a graph had to be captured, if it needs one.");
-  graph_cache.evictions = counter("warpline_graph_cache_evictions_total",
-                                  "Signatures, with their graphs, dropped for lack of room.");
-  graph_cache.entries = gauge("warpline_graph_cache_entries",
-                              "Signatures known, over all lanes; each has its graphs, if it needs any.");
-  graph_cache.instantiations = counter("warpline_graph_instantiations_total",
-                                       "Graph execs made; a timed and an untimed one count twice.");
+              "Jobs of a program that could be a graph and is none yet: it becomes one when it comes again.");
+  graph_cache.evictions = counter("warpline_graph_cache_evictions_total", "Graphs dropped for lack of room.");
+  graph_cache.entries = gauge("warpline_graph_cache_entries", "Graphs that lanes keep, all together.");
+  graph_cache.instantiations = counter("warpline_graph_instantiations_total", "Graphs made.");
   plan_cache.hits = counter("warpline_plan_cache_hits_total", "Requests whose plan was known.");
   plan_cache.misses =
       counter("warpline_plan_cache_misses_total", "Requests that had to be parsed and validated.");
@@ -353,10 +348,6 @@ KernelSeries Metrics::Kernel(Op op, std::string_view variant, DType dtype, Kerne
   labels["memory"] = Name(memory);
   return {Histogram(&impl_->kernel_seconds.Add(labels, kStageSeconds)),
           Counter(&impl_->kernel_bytes.Add(labels)), Counter(&impl_->kernel_flops.Add(labels))};
-}
-
-Counter Metrics::KernelChoices(int device) {
-  return Counter(&impl_->kernel_choices.Add({{"device", std::to_string(device)}}));
 }
 
 Histogram Metrics::RoofRatio(Op op, std::string_view variant, DType dtype, int device) {

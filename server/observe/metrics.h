@@ -173,7 +173,6 @@ class Metrics {
   // kernels have it.
   Histogram RoofRatio(Op op, std::string_view variant, DType dtype, int device);
   TransferSeries Transfer(int device, const std::string& direction);
-  Counter KernelChoices(int device);
   GraphCacheSeries graph_cache;
 
   void SetBuildInfo(const std::string& version, const std::string& revision, const std::string& cuda);

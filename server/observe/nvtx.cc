@@ -22,8 +22,6 @@ const char* Text(Name name) {
       return "launch";
     case Name::kBuildGraph:
       return "build graph";
-    case Name::kInstantiateGraph:
-      return "instantiate graph";
     case Name::kLaunchGraph:
       return "launch graph";
     case Name::kLaunchOnSlots:
@@ -31,7 +29,7 @@ const char* Text(Name name) {
     case Name::kLaunchInPieces:
       return "launch in pieces";
     case Name::kLaunchCalls:
-      return "launch in the pool";
+      return "launch calls";
     case Name::kStep:
       return "step";
     case Name::kComplete:

@@ -19,7 +19,6 @@ enum class Name : std::uint8_t {
   kCopy,
   kLaunch,
   kBuildGraph,
-  kInstantiateGraph,
   kLaunchGraph,
   kLaunchOnSlots,
   kLaunchInPieces,

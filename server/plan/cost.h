@@ -8,7 +8,7 @@
 #define WARPLINE_SERVER_PLAN_COST_H_
 
 #include <array>
-#include <string_view>
+#include <cstddef>
 
 #include "kernels/dtype.h"
 #include "kernels/program.h"
@@ -30,22 +30,16 @@ struct DeviceRates {
 // Returns the time of one step that runs at `cost`. Unit: seconds.
 double StepSeconds(const Problem& problem, const VariantCost& cost, const DeviceRates& rates);
 
-// Returns the time of all steps of a valid program, one after the other. `row_of(problem, variant)` is the
-// row that runs it, or null. Unit: seconds.
-template <typename RowOf>
-double ProgramSeconds(const Program& program, const DeviceTraits& traits, const DeviceRates& rates,
-                      const RowOf& row_of) {
+// Returns the time of all steps of a valid program, one after the other. `cost_of(step, index)` is the cost
+// of what runs the step. Unit: seconds.
+template <typename CostOf>
+double ProgramSeconds(const Program& program, const DeviceRates& rates, const CostOf& cost_of) {
   double seconds = 0;
-  for (const Step& step : program.steps) {
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
     // A step with an empty result has nothing to do, however large the other sizes are.
     if (program.tensors[step.output].shape.Count() == 0) continue;
-    const VariantCost cost = std::visit(
-        [&](const auto& problem) {
-          const auto* row = row_of(problem, std::string_view(step.variant));
-          return row != nullptr && row->cost != nullptr ? row->cost(problem, traits) : VariantCost();
-        },
-        step.problem);
-    seconds += StepSeconds(step.problem, cost, rates);
+    seconds += StepSeconds(step.problem, cost_of(step, i), rates);
   }
   return seconds;
 }

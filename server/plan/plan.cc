@@ -18,7 +18,6 @@ bool Plan::Streams() const {
 Plan MakePlan(Program program, const OwnMemory& own) {
   Plan plan;
   plan.memory = PlanMemory(program, own);
-  plan.signature = Signature(program, own);
   for (int i = 0; i < program.num_inputs; ++i) plan.tensor_bytes += program.tensors[i].bytes;
   for (int output : program.outputs) {
     plan.tensor_bytes += program.tensors[output].bytes;

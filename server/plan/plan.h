@@ -14,6 +14,7 @@
 #include "kernels/program.h"
 #include "server/observe/request_kind.h"
 #include "server/plan/alone_time.h"
+#include "server/plan/device_program.h"
 
 namespace warpline {
 
@@ -87,13 +88,12 @@ struct Plan {
   RequestKind kind = RequestKind::kRun;
   Program program;  // without values of scalars: Step::scalars has its defaults
   MemoryPlan memory;
-  std::string signature;      // the key of graph caches
-  double device_seconds = 0;  // an estimate of what it costs
-  AloneTime alone;            // what it costs, once it has been measured
-  // The bytes that the program takes of a device's pool while it runs (Backend::DeviceBytes).
+  std::shared_ptr<const DeviceProgram> compiled;  // by the backend
+  double device_seconds = 0;                      // an estimate of what it costs
+  AloneTime alone;                                // what it costs, once it has been measured
+  // The bytes that the program takes of a device's pool while it runs (CompiledProgram).
   std::size_t device_bytes = 0;
   bool reports = false;              // the response says what ran for each step
-  bool stateless = false;            // any lane runs it equally well (Backend::RunsWithoutState)
   std::vector<PlannedInput> inputs;  // of the program, in their order
   // ScalarCount of them for each step, in the order of the steps.
   std::vector<PlannedScalars> scalars;

@@ -19,7 +19,8 @@ std::size_t EstimateBytes(const std::string& key, const Plan& plan) {
     maps += map->inputs.size() * (sizeof(MapInput) + sizeof(int) + sizeof(std::size_t)) +
             map->nodes.size() * sizeof(MapNode) + map->further.size() * (sizeof(std::int16_t) + sizeof(int));
   }
-  return maps + kBookkeepingBytes + sizeof(Plan) + 2 * key.size() + plan.signature.size() +
+  return maps + kBookkeepingBytes + sizeof(Plan) + 2 * key.size() +
+         (plan.compiled != nullptr ? plan.compiled->bytes() : 0) +
          plan.program.steps.size() * (sizeof(Step) + sizeof(std::size_t) + 64) +
          plan.program.tensors.size() * (sizeof(TensorSpec) + sizeof(Placement)) +
          plan.scalars.size() * sizeof(PlannedScalars) + plan.outputs.size() * (sizeof(PlannedOutput) + 128) +

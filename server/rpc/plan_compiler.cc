@@ -52,22 +52,23 @@ absl::StatusOr<PlanPtr> PlanCompiler::Compile(const Codec& codec, const ScannedM
 
 absl::StatusOr<PlanPtr> PlanCompiler::Complete(const Codec& codec, Plan plan,
                                                const std::vector<std::string>& step_names) const {
-  plan.device_seconds = engine_.backend.EstimateSeconds(plan.program);
-  plan.device_bytes = engine_.backend.DeviceBytes(plan.program, plan.memory);
-  plan.stateless = engine_.backend.RunsWithoutState(plan.program, plan.memory);
-  RETURN_IF_ERROR(CheckSize(codec, plan, step_names));
+  absl::StatusOr<CompiledProgram> compiled = engine_.backend.Compile(plan.program, plan.memory);
+  if (!compiled.ok()) {
+    return FieldError(codec.whole,
+                      absl::StrCat(compiled.status().message(), LargestIntermediate(plan, step_names)));
+  }
+  plan.compiled = std::move(compiled->program);
+  plan.device_seconds = compiled->seconds;
+  plan.device_bytes = compiled->device_bytes;
+  RETURN_IF_ERROR(CheckSize(codec, plan));
   return std::make_shared<const Plan>(std::move(plan));
 }
 
 // A request that would never fit is refused here: later it would only wait.
-absl::Status PlanCompiler::CheckSize(const Codec& codec, const Plan& plan,
-                                     const std::vector<std::string>& step_names) const {
+absl::Status PlanCompiler::CheckSize(const Codec& codec, const Plan& plan) const {
   const auto refused = [&codec](const absl::Status& status) {
     return FieldError(codec.whole, std::string_view(status.message().data(), status.message().size()));
   };
-  if (const absl::Status fits = engine_.backend.CheckFits(plan.program, plan.memory); !fits.ok()) {
-    return FieldError(codec.whole, absl::StrCat(fits.message(), LargestIntermediate(plan, step_names)));
-  }
   if (limits_.max_device_seconds > 0 && plan.device_seconds > limits_.max_device_seconds) {
     return FieldError(
         codec.whole,

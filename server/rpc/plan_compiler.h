@@ -37,8 +37,7 @@ class PlanCompiler {
 
  private:
   // Checks whether the plan can ever run.
-  absl::Status CheckSize(const Codec& codec, const Plan& plan,
-                         const std::vector<std::string>& step_names) const;
+  absl::Status CheckSize(const Codec& codec, const Plan& plan) const;
 
   const Limits limits_;
   const Engine engine_;

@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -16,6 +15,7 @@
 #include "server/memory/staging_pool.h"
 #include "server/observe/nvtx.h"
 #include "server/plan/binding.h"
+#include "server/plan/device_program.h"
 #include "server/plan/plan.h"
 #include "server/schedule/admission.h"
 
@@ -35,7 +35,7 @@ struct Result {
   StagingSlot output;
   Bindings bindings;
   Ticket ticket;
-  std::vector<std::string_view> variants;
+  VariantNames variants;
   int device = 0;
   PhaseSeconds seconds;
 };

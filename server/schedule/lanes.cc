@@ -67,10 +67,10 @@ std::size_t Lanes::LargestPool(std::optional<int> only) const {
   return largest;
 }
 
-LaneRunner* Lanes::Take(int index, std::size_t pool_bytes, bool stateless, bool kept) {
+LaneRunner* Lanes::Take(int index, std::size_t pool_bytes, bool kept) {
   Device& device = devices_[static_cast<std::size_t>(index)];
-  LaneRunner* const lane = stateless ? device.free.back() : device.free.front();
-  (stateless ? device.free.pop_back() : device.free.pop_front());
+  LaneRunner* const lane = device.free.back();
+  device.free.pop_back();
   device.free_bytes -= pool_bytes;
   first_device_ = (first_device_ + 1) % devices_.size();
   ++(kept ? busy_kept_ : device.ordinary);

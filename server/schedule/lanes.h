@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -54,18 +53,16 @@ class Lanes {
   void PutFirst(const Wish& wish) { first_for_pool_ = wish; }
   // The most that the pool of a device has that the job may run on.
   std::size_t LargestPool(std::optional<int> only) const;
-  // A free lane of the device that DeviceFor has just named, and so many bytes of its pool. Lanes that keep
-  // graphs for the program are taken in turn, so that each of them has met every signature in time. For a
-  // stateless program it is the one that ran last, which has the warmest caches and a thread that may still
-  // be awake.
-  LaneRunner* Take(int device, std::size_t pool_bytes, bool stateless, bool kept);
+  // A free lane of the device that DeviceFor has just named, and so many bytes of its pool. It is the lane
+  // that ran last, which has the warmest caches, the most graphs, and a thread that may still be awake.
+  LaneRunner* Take(int device, std::size_t pool_bytes, bool kept);
   void GiveBack(LaneRunner* lane, std::size_t pool_bytes, bool kept);
   // The job does not wait any more.
   void Forget(std::uint64_t job);
 
  private:
   struct Device {
-    std::deque<LaneRunner*> free;
+    std::vector<LaneRunner*> free;  // the one that ran last is the last
     int lanes = 0;
     int ordinary = 0;                            // lanes that run jobs which may not use those that are kept
     std::size_t pool_bytes = 0, free_bytes = 0;  // of its pool: all, and what is left

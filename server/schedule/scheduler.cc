@@ -237,7 +237,6 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   Staged staged{.queued = std::move(ready->queued),
                 .slots = ready->slots.has_value() ? *std::move(ready->slots) : *std::move(slots),
                 .copied = ready->slots.has_value()};
-  const Plan& plan = *staged.queued->job.plan;
   if (staged.copied) NoLongerAhead(staged.queued->job);
   ShowDepth();
   Matched matched;
@@ -245,13 +244,13 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
                     ahead_ == 0 && ahead_for_pool_ == 0;
   matched.alone = !staged.queued->job.crowded && (idle || (kept && lanes_->busy_kept() == 0));
   matched.kept = kept;
-  matched.urgent = kept && lanes_->busy_kept() < options_.lanes_kept;
-  matched.beside_long = long_running_ > 0;
+  // Among short jobs none need go first, and a graph is made for each stream that runs a program.
+  matched.urgent = kept && lanes_->busy_kept() < options_.lanes_kept && long_running_ > 0;
   if (const Job& job = staged.queued->job; !IsShort(job)) {
     ++long_running_;
     lane_shares_.Start(job.caller.claimant, job.device_seconds());
   }
-  matched.lane = lanes_->Take(*device, staged.queued->job.device_bytes(), plan.stateless, kept);
+  matched.lane = lanes_->Take(*device, staged.queued->job.device_bytes(), kept);
   matched.staged = std::move(staged);
   return matched;
 }
@@ -286,8 +285,7 @@ bool Scheduler::MayRunHere(const Matched& matched) const {
   if (job.find_sinks != nullptr && !backend_.HasResidentAtHand(matched.lane->device(), job.sink_bytes)) {
     return false;
   }
-  if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.signature, plan.device_bytes))
-    return false;
+  if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.compiled.get())) return false;
   // Waiting for a device is for those who have nothing else to do.
   return !job.crowded || !backend_.launches_asynchronously() || MayWaitHere();
 }
@@ -329,16 +327,14 @@ void Scheduler::Run(Matched& matched) {
   const MonotonicTime launched = MonotonicClock::now();
   const StagedProgram program = {.program = &job.plan->program,
                                  .plan = &job.plan->memory,
-                                 .signature = job.plan->signature,
+                                 .compiled = job.plan->compiled.get(),
                                  .bindings = job.bindings,
                                  .input = input,
                                  .output = matched.staged.slots.output.bytes(),
-                                 .device_bytes = job.plan->device_bytes,
                                  .deadline = job.deadline,
                                  .cancelled = job.cancelled,
                                  .wait_briefly = matched.alone || MayWaitHere(),
                                  .urgent = matched.urgent,
-                                 .beside_long = matched.beside_long,
                                  .owner = job.caller.claimant.share};
   matched.request = RunningRequest(job.request_id);
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);

@@ -114,9 +114,9 @@ class Scheduler {
   struct Matched {  // has a lane
     Staged staged;
     LaneRunner* lane = nullptr;
-    bool kept = false;                         // may use the lanes that are kept
-    bool alone = false;                        // nothing else runs or waits, but long jobs beside a short one
-    bool urgent = false, beside_long = false;  // as of StagedProgram
+    bool kept = false;    // may use the lanes that are kept
+    bool alone = false;   // nothing else runs or waits, but long jobs beside a short one
+    bool urgent = false;  // as of StagedProgram
     DeviceWatchdog::Token running;
     RunningRequest request;
   };

@@ -81,11 +81,11 @@ void Report(Bench& bench, const std::string& name, DType dtype, const Shape& sha
   const int y = Append(with, problem, binary ? std::vector<int>{x, x} : std::vector<int>{x}, result, variant);
   with.outputs = {AppendMax(with, x), AppendMax(with, y)};
   if (!bench.backend().CheckVariant(problem, variant).ok()) return;
-  if (!bench.backend().CheckFits(with, PlanMemory(with)).ok()) {
+  if (!bench.backend().Compile(with, PlanMemory(with)).ok()) {
     std::printf("| %s | does not fit |\n", name.c_str());
     return;
   }
-  const double estimate = bench.backend().EstimateSeconds(with) - bench.backend().EstimateSeconds(base);
+  const double estimate = bench.Estimate(with) - bench.Estimate(base);
   if (estimate > 100) {
     std::printf("| %s %s | estimate %.0f s |\n", name.c_str(), std::string(variant).c_str(), estimate);
     return;
@@ -211,7 +211,7 @@ void Bomb(Bench& bench, std::int64_t n, std::string_view variant) {
   for (int i = 0; i < 62; ++i) {
     program.outputs.push_back(Append(program, sum, {x}, Spec(DType::kF32, {}), variant));
   }
-  const double estimate = bench.backend().EstimateSeconds(program);
+  const double estimate = bench.Estimate(program);
   std::printf("| bomb, %d x %d, 62 %s sums | | %.0f |", static_cast<int>(n), static_cast<int>(n),
               std::string(variant).c_str(), estimate * 1e3);
   if (estimate < 60) {

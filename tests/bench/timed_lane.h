@@ -49,13 +49,20 @@ class TimedLane {
   }
 
   Backend& backend() { return *backend_; }
+  // The backend's estimate. Unit: seconds.
+  double Estimate(const Program& program) {
+    const absl::StatusOr<CompiledProgram> compiled = backend_->Compile(program, PlanMemory(program));
+    if (!compiled.ok()) Fail(compiled.status());
+    return compiled->seconds;
+  }
   // The input area of the next program.
   std::span<std::byte> input() const { return memory_.bytes().first(kRegionBytes); }
 
   // Shortest of a few runs.
   double Seconds(const Program& program) {
     const MemoryPlan plan = PlanMemory(program);
-    const std::string signature = Signature(program);
+    const absl::StatusOr<CompiledProgram> compiled = backend_->Compile(program, plan);
+    if (!compiled.ok()) Fail(compiled.status());
     const Bindings bindings = MakeBindings(plan);
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       std::vector<StepScalars> scalars = program.steps[i].scalars;
@@ -72,11 +79,10 @@ class TimedLane {
       const double start = Now(thread);
       lane_->Launch({.program = &program,
                      .plan = &plan,
-                     .signature = signature,
+                     .compiled = compiled->program.get(),
                      .bindings = bindings,
                      .input = memory_.bytes().first(plan.input_bytes),
-                     .output = memory_.bytes().subspan(kRegionBytes, plan.output_bytes),
-                     .device_bytes = backend_->DeviceBytes(program, plan)},
+                     .output = memory_.bytes().subspan(kRegionBytes, plan.output_bytes)},
                     [&](LaunchReport done) {
                       report = std::move(done);
                       ended.Notify();

@@ -120,8 +120,7 @@ int Main(bool cuda) {
       const DType result = ResultOf(op, dtype);
       const Program with = MapOf(op, dtype, count), base = MapOf(std::nullopt, result, count);
       const double per = 1e9 / static_cast<double>(count * kFunctions);
-      const double estimate =
-          (lane.backend().EstimateSeconds(with) - lane.backend().EstimateSeconds(base)) * per;
+      const double estimate = (lane.Estimate(with) - lane.Estimate(base)) * per;
       double longest = 0, of_x = 0, of_y = 0;
       for (const double x : NumbersOf(dtype)) {
         for (const double y : operands > 1 ? NumbersOf(dtype) : std::vector<double>{1}) {

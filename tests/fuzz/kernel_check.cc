@@ -345,11 +345,10 @@ std::string KernelCheck::Run(const Request& request, const Plan& plan) {
   std::optional<LaunchReport> report;
   lane_->Launch({.program = &plan.program,
                  .plan = &plan.memory,
-                 .signature = plan.signature,
+                 .compiled = plan.compiled.get(),
                  .bindings = bindings,
                  .input = input.bytes(),
-                 .output = output.bytes(),
-                 .device_bytes = plan.device_bytes},
+                 .output = output.bytes()},
                 [&](LaunchReport done) { report = std::move(done); });
   if (!report.has_value()) return "a lane that does not end";
   if (HasIndices(plan.program) && absl::IsInvalidArgument(report->status)) return "";

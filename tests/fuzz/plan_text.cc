@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/operand_sizes.h"
+#include "tests/testing/program_bytes.h"
 
 namespace warpline::testing {
 namespace {
@@ -205,7 +206,7 @@ std::string FlawOfMemory(const Plan& plan) {
 }  // namespace
 
 std::string Describe(const Plan& plan) {
-  std::string text = plan.signature;
+  std::string text = ProgramBytes(plan.program);
   const auto add = [&text](auto... numbers) { (absl::StrAppend(&text, " ", numbers), ...); };
   const auto add_slice = [&](const std::optional<PlannedSlice>& slice) {
     if (!slice.has_value()) return add("-");
@@ -234,7 +235,7 @@ std::string Describe(const Plan& plan) {
     add(output.name, output.offset, output.sink, output.ttl.index, output.ttl.otherwise);
     add_slice(output.slice);
   }
-  add(plan.device_bytes, plan.tensor_bytes, static_cast<int>(plan.stateless));
+  add(plan.device_bytes, plan.tensor_bytes);
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/cuda_choice.h"
+#include "server/device/cuda_plan.h"
 #include "server/device/cuda_rates.h"
 
 namespace warpline {
@@ -30,8 +31,10 @@ double Seconds(const Problem& problem, const std::string& variant, const DeviceR
   program.steps.push_back(
       {.problem = problem, .variant = variant, .inputs = {0}, .output = 1, .scalars = {}});
   program.outputs = {1};
-  return ProgramSeconds(program, kH200, rates, [](const auto& p, std::string_view name) {
-    return Choose(p, name, kH200, Operands()).row;
+  const CudaKind kind{.traits = kH200};
+  const auto compiled = CompileForCuda(program, PlanMemory(program), {&kind, 1}, {});
+  return ProgramSeconds(program, rates, [&](const Step& step, std::size_t index) {
+    return CostOf(step.problem, compiled->plans[0].steps[index], kH200);
   });
 }
 

@@ -1,6 +1,7 @@
 // The graphs of a lane, on a real device.
 #include <cstring>
 #include <future>
+#include <map>
 #include <random>
 
 #include "kernels/problem_text.h"
@@ -11,7 +12,7 @@
 namespace warpline {
 namespace {
 
-// So that small problems show all kinds: on their slots, as graphs, in memory of the pool.
+// So that small problems show all kinds: on their slots, over copies, in memory of the pool.
 constexpr std::size_t kMaxMapped = std::size_t{128} << 10;
 constexpr std::size_t kLaneBytes = std::size_t{1} << 20;
 
@@ -24,6 +25,7 @@ class CudaLaneTest : public GpuTest {
 
   void Open(int kept_multiprocessors) {
     lane_.reset();
+    compiled_.clear();
     memory_ = Buffer();
     backend_.reset();
     auto backend = CreateCudaBackend({.lane_bytes = kLaneBytes,
@@ -58,7 +60,8 @@ class CudaLaneTest : public GpuTest {
                     const std::string& variant = {}) {
     const Program program = Transpose(rows, cols, variant);
     const MemoryPlan plan = PlanMemory(program);
-    const std::string signature = Signature(program);
+    auto& compiled = compiled_[{rows, cols, variant}];
+    if (compiled == nullptr) compiled = backend_->Compile(program, plan)->program;
     const Bindings bindings = MakeBindings(plan);
     const auto input = memory_.bytes().subspan(offset, plan.input_bytes);
     const auto output = memory_.bytes().subspan(offset + (2 << 20), plan.output_bytes);
@@ -66,9 +69,8 @@ class CudaLaneTest : public GpuTest {
     for (std::int64_t i = 0; i < rows * cols; ++i) in[i] = static_cast<float>(random_() % 100000);
     std::memset(output.data(), 0xcd, output.size());
     std::promise<LaunchReport> promise;
-    StagedProgram staged = {
-        &program, &plan, signature, bindings, input, output, backend_->DeviceBytes(program, plan)};
-    staged.urgent = staged.beside_long = beside_long_;
+    StagedProgram staged = {&program, &plan, compiled.get(), bindings, input, output};
+    staged.urgent = urgent_;
     lane_->Launch(staged, [&](LaunchReport report) { promise.set_value(std::move(report)); });
     const LaunchReport report = promise.get_future().get();
     ASSERT_TRUE(report.status.ok()) << report.status;
@@ -88,15 +90,20 @@ class CudaLaneTest : public GpuTest {
   std::unique_ptr<Lane> lane_;
   Buffer memory_;
   std::mt19937 random_{1};
-  bool beside_long_ = false;
+  bool urgent_ = false;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::string>, std::shared_ptr<const DeviceProgram>>
+      compiled_;
 };
 
 TEST_F(CudaLaneTest, ACachedGraphServesOtherSlots) {
-  for (std::size_t offset : {std::size_t{0}, std::size_t{4096}, std::size_t{1} << 20})
-    RunTranspose(256, 192, offset);
-  EXPECT_EQ(metrics_.graph_cache.misses.Value(), 1);
-  EXPECT_EQ(metrics_.graph_cache.hits.Value(), 2);
-  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 2);  // plain and timed
+  for (int i = 0; i < 24; ++i) {
+    for (std::size_t offset : {std::size_t{0}, std::size_t{4096}, std::size_t{1} << 20})
+      RunTranspose(256, 192, offset);
+  }
+  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 1);
+  // One in four is timed, call by call.
+  EXPECT_EQ(metrics_.graph_cache.misses.Value() + metrics_.graph_cache.hits.Value(), 72 * 3 / 4);
+  EXPECT_LE(metrics_.graph_cache.misses.Value(), 9);
 }
 
 // On all paths, and alternately, as beside jobs of others.
@@ -113,13 +120,14 @@ TEST_F(CudaLaneTest, WithKeptMultiprocessorsEveryJobIsServedFromAnySlots) {
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 0);
 }
 
-// It changes between its graph and calls, and each is timed at some time.
+// It changes between the two streams, each of which has a graph.
 TEST_F(CudaLaneTest, AShortProgramIsServedBesideLongOnesToo) {
-  for (int i = 0; i < 24; ++i) {
-    beside_long_ = i % 3 != 0;
+  for (int i = 0; i < 48; ++i) {
+    urgent_ = i % 3 != 0;
     RunTranspose(256, 192, i % 2 == 0 ? 0 : 4096);
   }
-  EXPECT_EQ(metrics_.graph_cache.misses.Value(), 1);
+  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 2);
+  EXPECT_GT(metrics_.graph_cache.hits.Value(), 0);
 }
 
 TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing) {
@@ -127,14 +135,17 @@ TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing)
   const auto shape = [](int i) {
     return std::pair<std::int64_t, std::int64_t>(1 + i % 16, i % 2 == 0 ? 33 : 20011);
   };
-  // Calls become graphs after a few launches.
-  for (int i = 0; i < 16 * 16; ++i) RunTranspose(shape(i).first, shape(i).second, 0);
+  // Calls become graphs after a few launches. One in four is timed, and never becomes one.
+  for (int i = 0; i < 16 * 16; ++i) {
+    const int which = (i + i / 16) % 16;
+    RunTranspose(shape(which).first, shape(which).second, 0);
+  }
   const double instantiations = metrics_.graph_cache.instantiations.Value();
   const auto allocated = [&] {
     return metrics_.Allocations("device").Value() + metrics_.Allocations("event").Value() +
            metrics_.Allocations("pinned").Value();
   };
-  const double allocations = allocated(), choices = metrics_.KernelChoices(0).Value();
+  const double allocations = allocated();
   for (int i = 0; i < 10000; ++i) {
     const int which = static_cast<int>(random_() % 16);
     RunTranspose(shape(which).first, shape(which).second, 4096 * (random_() % 8));
@@ -142,14 +153,12 @@ TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing)
   EXPECT_GT(instantiations, 0);
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), instantiations);
   EXPECT_EQ(allocated(), allocations);
-  EXPECT_GE(choices, 16);
-  EXPECT_EQ(metrics_.KernelChoices(0).Value(), choices);
   EXPECT_EQ(metrics_.DeviceMemoryBytes(0, "pool_used").Value(), 0);
 }
 
 TEST_F(CudaLaneTest, EvictedGraphsAreMadeAgain) {
-  for (int round = 0; round < 2; ++round) {
-    for (std::int64_t rows = 1; rows <= 40; ++rows) RunTranspose(rows, 7000, 0);
+  for (int round = 0; round < 24; ++round) {
+    for (std::int64_t rows = 1; rows <= 61; ++rows) RunTranspose(rows, 700, 0);
   }
   EXPECT_GT(metrics_.graph_cache.evictions.Value(), 0);
 }
@@ -175,8 +184,8 @@ TEST_F(CudaLaneTest, CallsThatComeAgainBecomeAGraphThatIsPointedAtOtherSlots) {
 }
 
 TEST_F(CudaLaneTest, AVariantAskedForByNameRunsOnDeviceMemory) {
-  RunTranspose(32, 32, 0, "swizzled_packed");
-  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 2);
+  for (int i = 0; i < 4; ++i) RunTranspose(32, 32, 0, "swizzled_packed");
+  EXPECT_GT(metrics_.Transfer(0, "h2d").bytes.Value(), 0);
 }
 
 TEST_F(CudaLaneTest, AlgorithmsOfALibraryAreVariantsByTheirRank) {

@@ -1,4 +1,4 @@
-// Every way to run a program gives the same result: on its slots, as a graph, in pieces.
+// Every way to run a program gives the same result: on its slots, over copies, as a graph, in pieces.
 #include <cstring>
 #include <map>
 #include <string>
@@ -7,6 +7,7 @@
 #include "kernels/gpu/pinned_memory.h"
 #include "kernels/map/pair.h"
 #include "server/base/errors.h"
+#include "server/device/cuda_plan.h"
 #include "server/device/cut_pipeline.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/lane_runs.h"
@@ -28,16 +29,22 @@ CutOptions SmallPieces() {
           .taper = 4};
 }
 
-CudaBackendOptions Forced(Path path) {
-  CudaBackendOptions options{.timing_sample = 1};
+// kPooled: a lane with no memory of its own takes a block of the pool for each program. kGraph: what is
+// copied is launched so often that it becomes a graph.
+enum class Way { kMapped, kCopied, kGraph, kPooled, kBlocks };
+
+constexpr int kLaunchesForGraph = 10;
+
+CudaBackendOptions Forced(Way way) {
+  CudaBackendOptions options{.timing_sample = way == Way::kGraph ? 0 : 1};
   options.paths = {
       .mapped_bytes = 0, .mapped_bytes_alone = 0, .mapped_scattered_bytes = 0, .cut_bytes = kNever};
-  if (path == Path::kMapped) {
+  if (way == Way::kMapped) {
     options.paths.mapped_bytes = options.paths.mapped_bytes_alone = kNever;
     options.paths.mapped_scattered_bytes = kNever;
   }
-  if (path == Path::kCalls) options.lane_bytes = kTensorAlignment;
-  if (path == Path::kBlocks) {
+  if (way == Way::kPooled) options.lane_bytes = kTensorAlignment;
+  if (way == Way::kBlocks) {
     options.paths.cut_bytes = 0;
     options.cutting = SmallPieces();
   }
@@ -73,11 +80,19 @@ std::vector<std::byte> Reference(const TransposeProblem& problem, std::span<cons
   return out;
 }
 
+// The first launch of a program is not timed.
 void ExpectTransposes(LaneRuns& runs, const TransposeProblem& problem, std::size_t at,
-                      const std::string& what) {
-  const auto job = runs.Launch(TransposeProgram(problem), at);
-  const LaunchReport report = job->report.get_future().get();
-  ASSERT_TRUE(report.status.ok()) << what << ": " << report.status;
+                      const std::string& what, int launches = 2) {
+  const Program program = TransposeProgram(problem);
+  const auto compiled = runs.backend().Compile(program, PlanMemory(program))->program;
+  std::unique_ptr<LaneRuns::Job> job;
+  LaunchReport report;
+  for (int i = 0; i < launches; ++i) {
+    // The last from other slots than that before.
+    job = runs.LaunchCompiled(program, compiled, at + (i + 1 < launches ? std::size_t{64} << 20 : 0));
+    report = job->report.get_future().get();
+    ASSERT_TRUE(report.status.ok()) << what << ": " << report.status;
+  }
   ASSERT_EQ(report.variants.size(), 1u) << what;
   const std::vector<std::byte> want = Reference(problem, job->input);
   ASSERT_EQ(want.size(), job->output.size()) << what;
@@ -89,16 +104,17 @@ void ExpectTransposes(LaneRuns& runs, const TransposeProblem& problem, std::size
 
 constexpr DType kDTypes[] = {DType::kU8, DType::kBF16, DType::kF32, DType::kF64, DType::kC128};
 
-struct NamedPath {
-  Path path;
+struct NamedWay {
+  Way way;
   const char* name;
 };
-class CudaPathsTest : public GpuTest, public ::testing::WithParamInterface<NamedPath> {};
+class CudaPathsTest : public GpuTest, public ::testing::WithParamInterface<NamedWay> {};
 
 TEST_P(CudaPathsTest, TransposesOfEveryElementSizeAndAwkwardShapes) {
-  const CudaBackendOptions options = Forced(GetParam().path);
+  const CudaBackendOptions options = Forced(GetParam().way);
   LaneRuns runs(options);
   if (HasFailure()) return;
+  const int launches = GetParam().way == Way::kGraph ? kLaunchesForGraph : 2;
   int jobs = 0;
   int uncut = 0;  // too little even for the smallest pieces
   for (DType dtype : kDTypes) {
@@ -109,7 +125,7 @@ TEST_P(CudaPathsTest, TransposesOfEveryElementSizeAndAwkwardShapes) {
                                    std::to_string(cols) + "+" + std::to_string(padding);
           const TransposeProblem problem =
               Problem(dtype, {rows, cols}, {1, 0}, padding == 0 ? 0 : cols + padding);
-          ExpectTransposes(runs, problem, /*at=*/static_cast<std::size_t>(jobs % 3) * 4096, what);
+          ExpectTransposes(runs, problem, /*at=*/static_cast<std::size_t>(jobs % 3) * 4096, what, launches);
           if (HasFailure()) return;
           ++jobs;
           const Program program = TransposeProgram(problem);
@@ -118,19 +134,21 @@ TEST_P(CudaPathsTest, TransposesOfEveryElementSizeAndAwkwardShapes) {
       }
     }
   }
-  if (GetParam().path == Path::kBlocks) {
+  if (GetParam().way == Way::kBlocks) {
     EXPECT_LT(uncut, 5);
   }
-  EXPECT_EQ(runs.whole(), GetParam().path == Path::kMapped   ? 0
-                          : GetParam().path == Path::kBlocks ? uncut
-                                                             : jobs);
-  EXPECT_EQ(runs.metrics().graph_cache.instantiations.Value() > 0,
-            GetParam().path == Path::kGraph || GetParam().path == Path::kBlocks);
-  EXPECT_EQ(runs.metrics().Transfer(0, "h2d").bytes.Value() > 0, GetParam().path != Path::kMapped);
+  const Way way = GetParam().way;
+  if (way == Way::kGraph) {
+    EXPECT_EQ(runs.metrics().graph_cache.instantiations.Value(), jobs);
+    return;  // nothing is timed
+  }
+  EXPECT_EQ(runs.whole(), way == Way::kMapped ? 0 : way == Way::kBlocks ? uncut : jobs);
+  EXPECT_EQ(runs.metrics().graph_cache.instantiations.Value(), 0);
+  EXPECT_EQ(runs.metrics().Transfer(0, "h2d").bytes.Value() > 0, way != Way::kMapped);
 }
 
 TEST_P(CudaPathsTest, BatchesAndOtherPermutations) {
-  LaneRuns runs(Forced(GetParam().path));
+  LaneRuns runs(Forced(GetParam().way));
   if (HasFailure()) return;
   for (DType dtype : kDTypes) {
     const TransposeProblem problems[] = {
@@ -151,24 +169,24 @@ TEST_P(CudaPathsTest, BatchesAndOtherPermutations) {
     };
     int index = 0;
     for (const TransposeProblem& problem : problems) {
-      ExpectTransposes(runs, problem, 0, std::string(Name(dtype)) + " case " + std::to_string(index++));
+      ExpectTransposes(runs, problem, 0, std::string(Name(dtype)) + " case " + std::to_string(index++),
+                       GetParam().way == Way::kGraph ? kLaunchesForGraph : 2);
       if (HasFailure()) return;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Paths, CudaPathsTest,
-                         ::testing::Values(NamedPath{Path::kMapped, "mapped"},
-                                           NamedPath{Path::kGraph, "graph"},
-                                           NamedPath{Path::kBlocks, "blocks"},
-                                           NamedPath{Path::kCalls, "pooled"}),
+                         ::testing::Values(NamedWay{Way::kMapped, "mapped"}, NamedWay{Way::kCopied, "copied"},
+                                           NamedWay{Way::kGraph, "graph"}, NamedWay{Way::kBlocks, "blocks"},
+                                           NamedWay{Way::kPooled, "pooled"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class CudaMappedTest : public GpuTest {};
 
 // Other operations than transposes: the same kernels, so the same bits.
-TEST_F(CudaMappedTest, GivesTheBitsOfAGraph) {
-  LaneRuns mapped(Forced(Path::kMapped)), graph(Forced(Path::kGraph));
+TEST_F(CudaMappedTest, GivesTheBitsOfCopies) {
+  LaneRuns mapped(Forced(Way::kMapped)), copied(Forced(Way::kCopied));
   if (HasFailure()) return;
   std::vector<std::pair<std::string, Program>> programs;
   for (const Shape& shape : {Shape{512, 512}, Shape{511, 513}, Shape{3, 100003}}) {
@@ -202,7 +220,7 @@ TEST_F(CudaMappedTest, GivesTheBitsOfAGraph) {
   std::uint32_t seed = 0;
   for (const auto& [name, program] : programs) {
     ++seed;
-    EXPECT_EQ(mapped.Output(program, seed), graph.Output(program, seed))
+    EXPECT_EQ(mapped.Output(program, seed), copied.Output(program, seed))
         << name << " of " << std::string(Name(program.tensors[0].dtype)) << " "
         << ToString(program.tensors[0].shape);
   }
@@ -222,7 +240,8 @@ TEST_F(CudaPooledTest, LargeProgramsEqualTheReferenceWholeAndInPieces) {
     for (std::int64_t rows : {3000, 2999}) {
       const TransposeProblem problem = Problem(DType::kF32, {rows, 2501}, {1, 0});
       const Program program = TransposeProgram(problem);
-      ASSERT_GT(runs.backend().DeviceBytes(program, PlanMemory(program)), 0u) << "it fits into a lane";
+      ASSERT_GT(runs.backend().Compile(program, PlanMemory(program))->device_bytes, 0u)
+          << "it fits into a lane";
       for (int i = 0; i < 3; ++i) ExpectTransposes(runs, problem, 0, "rows " + std::to_string(rows));
     }
     EXPECT_EQ(runs.whole(), cut_bytes == kNever ? 6 : 0);
@@ -233,7 +252,7 @@ TEST_F(CudaPooledTest, LargeProgramsEqualTheReferenceWholeAndInPieces) {
 
 // The same kernels on the same device, so the same bits.
 TEST_F(CudaPooledTest, ScratchAndWorkspaceLieInTheBlock) {
-  LaneRuns pooled(Forced(Path::kCalls)), graph(Forced(Path::kGraph));
+  LaneRuns pooled(Forced(Way::kPooled)), copied(Forced(Way::kCopied));
   if (HasFailure()) return;
   const Shape shape{512, 768};
   Program program = ScaleThenTranspose(shape);
@@ -245,11 +264,11 @@ TEST_F(CudaPooledTest, ScratchAndWorkspaceLieInTheBlock) {
        .output = 3,
        .scalars = {}});
   program.outputs = {3};
-  EXPECT_EQ(pooled.Output(program, 7), graph.Output(program, 7));
+  EXPECT_EQ(pooled.Output(program, 7), copied.Output(program, 7));
 }
 
 TEST_F(CudaPooledTest, KnownProgramsAllocateNothing) {
-  LaneRuns runs(Forced(Path::kCalls));
+  LaneRuns runs(Forced(Way::kPooled));
   if (HasFailure()) return;
   const auto allocated = [&] {
     return runs.metrics().Allocations("event").Value() + runs.metrics().Allocations("device").Value();
@@ -263,24 +282,28 @@ TEST_F(CudaPooledTest, KnownProgramsAllocateNothing) {
   const double before = allocated();
   std::size_t free_before = 0, free_after = 0, total = 0;
   ASSERT_EQ(cudaMemGetInfo(&free_before, &total), cudaSuccess);
-  for (int i = 0; i < 200; ++i) run_all();
+  for (int i = 0; i < 100; ++i) run_all();
   ASSERT_EQ(cudaMemGetInfo(&free_after, &total), cudaSuccess);
   EXPECT_EQ(allocated(), before);
   EXPECT_EQ(free_after, free_before) << "the pool has grown or shrunk";
 }
 
 TEST_F(CudaPooledTest, ARefusalOfThePoolIsAStatusAndPasses) {
-  CudaBackendOptions options = Forced(Path::kCalls);
+  CudaBackendOptions options = Forced(Way::kPooled);
   options.device_bytes = std::size_t{65} << 20;  // a pool of 64 MiB
   LaneRuns runs(options);
   if (HasFailure()) return;
   const TransposeProblem small = Problem(DType::kF32, {1000, 500}, {1, 0});
   const Program large = TransposeProgram(Problem(DType::kF32, {4096, 2304}, {1, 0}));  // 72 MiB
-  EXPECT_EQ(runs.backend().CheckFits(large, PlanMemory(large)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(runs.backend().Compile(large, PlanMemory(large)).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  LaneRuns roomy(Forced(Way::kPooled));
+  if (HasFailure()) return;
+  const auto compiled = roomy.backend().Compile(large, PlanMemory(large))->program;
   for (int i = 0; i < 3; ++i) {
     // Simulates a pool that others have left in pieces: the scheduler lets no program through that does not
     // fit.
-    const LaunchReport refused = runs.Launch(large)->report.get_future().get();
+    const LaunchReport refused = runs.LaunchCompiled(large, compiled)->report.get_future().get();
     EXPECT_EQ(refused.status.code(), absl::StatusCode::kResourceExhausted) << refused.status;
     EXPECT_TRUE(RetryAfterOf(refused.status).has_value());
     ExpectTransposes(runs, small, 0, "after a refusal");
@@ -290,13 +313,15 @@ TEST_F(CudaPooledTest, ARefusalOfThePoolIsAStatusAndPasses) {
 class CudaBlocksTest : public GpuTest {};
 
 TEST_F(CudaBlocksTest, OnlyAJobThatIsAloneIsCut) {
-  LaneRuns runs(Forced(Path::kBlocks), /*lanes=*/2);
+  LaneRuns runs(Forced(Way::kBlocks), /*lanes=*/2);
   if (HasFailure()) return;
   const TransposeProblem problem = Problem(DType::kF32, {1500, 1000}, {1, 0});
+  const Program program = TransposeProgram(problem);
+  const auto compiled = runs.backend().Compile(program, PlanMemory(program))->program;
   for (int round = 0; round < 20; ++round) {
     // The second finds the first on the device, if the first is not quicker than the launch of the second.
-    const auto first = runs.Launch(TransposeProgram(problem), 0, 0);
-    const auto second = runs.Launch(TransposeProgram(problem), std::size_t{16} << 20, 1);
+    const auto first = runs.LaunchCompiled(program, compiled, 0, 0);
+    const auto second = runs.LaunchCompiled(program, compiled, std::size_t{16} << 20, 1);
     for (const auto* job : {first.get(), second.get()}) {
       const LaunchReport report = const_cast<LaneRuns::Job*>(job)->report.get_future().get();
       ASSERT_TRUE(report.status.ok()) << report.status;
@@ -308,7 +333,7 @@ TEST_F(CudaBlocksTest, OnlyAJobThatIsAloneIsCut) {
 }
 
 TEST_F(CudaBlocksTest, TimesOfAJobInPiecesCountItOnce) {
-  LaneRuns runs(Forced(Path::kBlocks));
+  LaneRuns runs(Forced(Way::kBlocks));
   if (HasFailure()) return;
   const TransposeProblem problem = Problem(DType::kF32, {1024, 512}, {1, 0});
   for (int i = 0; i < 3; ++i) ExpectTransposes(runs, problem, 0, "round " + std::to_string(i));
@@ -323,14 +348,14 @@ TEST_F(CudaBlocksTest, TimesOfAJobInPiecesCountItOnce) {
 }
 
 TEST_F(CudaBlocksTest, KnownProgramsInstantiateAndAllocateNothing) {
-  LaneRuns runs(Forced(Path::kBlocks));
+  LaneRuns runs(Forced(Way::kBlocks));
   if (HasFailure()) return;
   const auto made = [&] {
     return runs.metrics().graph_cache.instantiations.Value() + runs.metrics().Allocations("event").Value() +
-           runs.metrics().Allocations("device").Value() + runs.metrics().KernelChoices(0).Value();
+           runs.metrics().Allocations("device").Value();
   };
   double first = 0;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 100; ++i) {
     for (std::int64_t rows : {512, 700, 1024}) {
       ExpectTransposes(runs, Problem(DType::kF32, {rows, 512}, {1, 0}), 0, "rows " + std::to_string(rows));
     }
@@ -344,8 +369,12 @@ TEST_F(CudaBlocksTest, AFailedEnqueueLeavesStreamsThatWork) {
   const TransposeProblem problem = Problem(DType::kF32, {512, 512}, {1, 0});
   const Program program = TransposeProgram(problem);
   const MemoryPlan plan = PlanMemory(program);
-  auto cutting = CutProgram(program, plan, kNever, SmallPieces());
-  ASSERT_TRUE(cutting.has_value());
+  const CudaKind kind;
+  const auto compiled = CompileForCuda(
+      program, plan, {&kind, 1}, {.lane_bytes = kNever, .paths = {.cut_bytes = 0}, .cutting = SmallPieces()});
+  CudaPlan& in_pieces = compiled->plans[0];
+  Cutting* const cutting = in_pieces.cutting.has_value() ? &*in_pieces.cutting : nullptr;
+  ASSERT_NE(cutting, nullptr);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   auto pipeline = CutPipeline::Create();
   ASSERT_TRUE(pipeline.ok()) << pipeline.status();
@@ -357,14 +386,12 @@ TEST_F(CudaBlocksTest, AFailedEnqueueLeavesStreamsThatWork) {
   std::byte* const slots = memory->bytes().data();
   for (std::size_t i = 0; i < plan.input_bytes; ++i) slots[i] = static_cast<std::byte>(i * 7 + i / 256);
   const CudaContext context;
-  KernelChoices choices;
   const auto enqueue = [&] {
-    return pipeline->Enqueue({.cutting = *cutting,
+    return pipeline->Enqueue({.plan = in_pieces,
                               .input = {slots, plan.input_bytes},
                               .output = {slots + plan.input_bytes, plan.output_bytes},
                               .arena = {static_cast<std::byte*>(arena->get()), cutting->arena_bytes},
                               .context = context,
-                              .choices = choices,
                               .kernels = stream->get(),
                               .timing = nullptr});
   };

@@ -123,7 +123,9 @@ TEST_F(DevicePoolTest, JobsWaitForThePoolAndAllSucceed) {
   auto scheduler = *Scheduler::Create({.lanes_per_device = 4}, **backend, staging, workers, metrics_);
   constexpr std::int64_t kSide = 2048;
   Plan plan = MakePlan(TransposeProgram({DType::kF32, {kSide, kSide}, {1, 0}}));
-  plan.device_bytes = (*backend)->DeviceBytes(plan.program, plan.memory);
+  const CompiledProgram compiled = *(*backend)->Compile(plan.program, plan.memory);
+  plan.compiled = compiled.program;
+  plan.device_bytes = compiled.device_bytes;
   ASSERT_GT(plan.device_bytes, 32 * kMiB);
   const auto shared = std::make_shared<const Plan>(std::move(plan));
   std::vector<std::promise<Result>> results(32);

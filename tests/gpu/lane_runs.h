@@ -38,7 +38,7 @@ class LaneRuns {
   struct Job {
     Program program;
     MemoryPlan plan;
-    std::string signature;
+    std::shared_ptr<const DeviceProgram> compiled;
     Bindings bindings;
     std::span<std::byte> input, output;
     std::promise<LaunchReport> report;
@@ -46,10 +46,15 @@ class LaneRuns {
 
   // With random bytes as input and slots that begin `at` bytes into the memory; the output is poisoned.
   std::unique_ptr<Job> Launch(Program program, std::size_t at = 0, int lane = 0) {
+    return LaunchCompiled(program, backend_->Compile(program, PlanMemory(program))->program, at, lane);
+  }
+  // The same, compiled by a backend of the same device.
+  std::unique_ptr<Job> LaunchCompiled(Program program, std::shared_ptr<const DeviceProgram> compiled,
+                                      std::size_t at = 0, int lane = 0) {
     auto job = std::make_unique<Job>();
     job->program = std::move(program);
     job->plan = PlanMemory(job->program);
-    job->signature = Signature(job->program);
+    job->compiled = std::move(compiled);
     job->bindings = MakeBindings(job->plan);
     job->input = memory_.bytes().subspan(at, job->plan.input_bytes);
     job->output = memory_.bytes().subspan(at + ((job->plan.input_bytes + 255) & ~std::size_t{255}),
@@ -66,8 +71,7 @@ class LaneRuns {
     }
     std::memset(job->output.data(), 0xcd, job->output.size());
     lanes_[static_cast<std::size_t>(lane)]->Launch(
-        {&job->program, &job->plan, job->signature, job->bindings, job->input, job->output,
-         backend_->DeviceBytes(job->program, job->plan)},
+        {&job->program, &job->plan, job->compiled.get(), job->bindings, job->input, job->output},
         [raw = job.get()](LaunchReport report) { raw->report.set_value(std::move(report)); });
     return job;
   }

@@ -35,7 +35,9 @@ TEST_F(MultiDeviceTest, EveryDeviceComputes) {
       program.num_inputs = 1;
       program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
       program.outputs = {1};
-      job.plan = std::make_shared<const Plan>(MakePlan(std::move(program)));
+      Plan plan = MakePlan(std::move(program));
+      plan.compiled = (*backend)->Compile(plan.program, plan.memory)->program;
+      job.plan = std::make_shared<const Plan>(std::move(plan));
       job.bindings = MakeBindings(job.plan->memory);
       job.copy_in = [i, count](std::span<std::byte> region, int, int) {
         auto* x = reinterpret_cast<float*>(region.data());

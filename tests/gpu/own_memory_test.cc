@@ -62,7 +62,7 @@ class OwnMemoryGpuTest : public GpuTest {
       if (lies[i] >= Lies::kShared) own.shared.push_back(ends[i]);
     }
     const MemoryPlan plan = PlanMemory(program, own);
-    const std::string signature = Signature(program, own);
+    const CompiledProgram compiled = *backend_->Compile(program, plan);
     Bindings bindings = MakeBindings(plan);
     const std::span<std::byte> input = host_.bytes().first(plan.input_bytes);
     const std::span<std::byte> output = host_.bytes().subspan(16 * kMiB, plan.output_bytes);
@@ -108,7 +108,7 @@ class OwnMemoryGpuTest : public GpuTest {
       std::memcpy(input.data() + plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
     }
     std::promise<LaunchReport> ended;
-    lane_->Launch({&program, &plan, signature, bindings, input, output, backend_->DeviceBytes(program, plan)},
+    lane_->Launch({&program, &plan, compiled.program.get(), bindings, input, output},
                   [&](LaunchReport report) { ended.set_value(std::move(report)); });
     const LaunchReport report = ended.get_future().get();
     EXPECT_TRUE(report.status.ok()) << report.status;

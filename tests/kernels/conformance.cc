@@ -237,8 +237,7 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
     own.shared.insert(own.shared.end(), program.outputs.begin(), program.outputs.end());
   }
   const MemoryPlan plan = PlanMemory(program, own);
-  RETURN_IF_ERROR(backend_.CheckFits(program, plan));
-  const std::string signature = Signature(program, own);
+  ASSIGN_OR_RETURN(const CompiledProgram compiled, backend_.Compile(program, plan));
   Bindings bindings = MakeBindings(plan);
   // The input area, a guard, the output area, a guard; then tensors with memory of their own, which begin at
   // an element that is not aligned, inputs first, with a guard behind each of the two kinds.
@@ -282,11 +281,10 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
   StagedProgram staged;
   staged.program = &program;
   staged.plan = &plan;
-  staged.signature = signature;
+  staged.compiled = compiled.program.get();
   staged.bindings = bindings;
   staged.input = memory.first(plan.input_bytes);
   staged.output = memory.subspan(output_at, plan.output_bytes);
-  staged.device_bytes = backend_.DeviceBytes(program, plan);
   LaunchReport report;
   absl::Notification done;
   (*lane_)->Launch(staged, [&](LaunchReport r) {

@@ -27,7 +27,7 @@ class CpuEstimateTest : public ::testing::Test {
                                .output = i + 1,
                                .scalars = {}});
     }
-    return backend_->EstimateSeconds(program);
+    return backend_->Compile(program, PlanMemory(program))->seconds;
   }
 
   // One of each operation on about n x n elements.

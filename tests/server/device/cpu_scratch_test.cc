@@ -27,15 +27,15 @@ std::size_t ScratchBytes(const Program& program) {
 TEST(CpuScratchTest, AProgramThatFitsALaneTakesNothingElse) {
   const Program program = ScaleThenTranspose(kShape);
   const auto backend = *CreateCpuBackend({.lane_bytes = ScratchBytes(program)});
-  EXPECT_EQ(backend->DeviceBytes(program, PlanMemory(program)), 0u);
+  EXPECT_EQ(backend->Compile(program, PlanMemory(program))->device_bytes, 0u);
 }
 
 TEST(CpuScratchTest, ALargerOneGetsItsMemoryForTheRun) {
   const Program program = ScaleThenTranspose(kShape);
   const auto backend = *CreateCpuBackend({.lane_bytes = ScratchBytes(program) - 1});
   const MemoryPlan plan = PlanMemory(program);
-  EXPECT_EQ(backend->DeviceBytes(program, plan), ScratchBytes(program));
-  EXPECT_TRUE(backend->CheckFits(program, plan).ok());
+  const CompiledProgram compiled = *backend->Compile(program, plan);
+  EXPECT_EQ(compiled.device_bytes, ScratchBytes(program));
   const auto lane = *backend->CreateLane(0);
   std::vector<std::byte> input(plan.input_bytes), output(plan.output_bytes);
   auto* x = reinterpret_cast<float*>(input.data());
@@ -43,10 +43,9 @@ TEST(CpuScratchTest, ALargerOneGetsItsMemoryForTheRun) {
   *reinterpret_cast<StepScalars*>(input.data() + plan.scalars[0]) =
       StepScalars{.alpha_f32 = 2, .alpha_f64 = 2, .alpha_i64 = 2};
   const Bindings bindings = MakeBindings(plan);
-  const std::string signature = Signature(program);
   for (int run = 0; run < 3; ++run) {
     absl::Status status = absl::InternalError("not called");
-    lane->Launch({&program, &plan, signature, bindings, input, output, ScratchBytes(program)},
+    lane->Launch({&program, &plan, compiled.program.get(), bindings, input, output},
                  [&](const LaunchReport& report) { status = report.status; });
     ASSERT_TRUE(status.ok()) << status;
     const auto* y = reinterpret_cast<const float*>(output.data());
@@ -63,7 +62,7 @@ TEST(CpuScratchTest, MoreThanThePoolIsRefusedWithBothFigures) {
   const Program program = ScaleThenTranspose(kShape);
   MemoryPlan plan = PlanMemory(program);
   plan.scratch_bytes = 64 * kMiB + 1 - (ScratchBytes(program) - kMiB);
-  const absl::Status refused = backend->CheckFits(program, plan);
+  const absl::Status refused = backend->Compile(program, plan).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("67108865"));
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("67108864"));
@@ -84,8 +83,8 @@ TEST(CpuScratchTest, AMapEndsMidwayOnceItsDeadlineHasPassed) {
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> output(plan.output_bytes);
   const Bindings bindings = MakeBindings(plan);
-  const std::string signature = Signature(program);
-  StagedProgram staged{&program, &plan, signature, bindings, {}, output, backend->DeviceBytes(program, plan)};
+  const CompiledProgram compiled = *backend->Compile(program, plan);
+  StagedProgram staged{&program, &plan, compiled.program.get(), bindings, {}, output};
   staged.deadline = MonotonicClock::now() + std::chrono::milliseconds(20);
   absl::Status status;
   (*backend->CreateLane(0))->Launch(staged, [&](const LaunchReport& report) { status = report.status; });

@@ -9,10 +9,10 @@ TEST(GraphCacheTest, FindsWhatWasInserted) {
   Metrics metrics;
   GraphCache<int> cache({.entries = 2, .bytes = 100}, metrics.graph_cache,
                         metrics.DeviceMemoryBytes(0, "graphs"));
-  EXPECT_EQ(cache.Find("a"), nullptr);
-  cache.Insert("a", 1, 10, 1);
-  ASSERT_NE(cache.Find("a"), nullptr);
-  EXPECT_EQ(*cache.Find("a"), 1);
+  EXPECT_EQ(cache.Find('a'), nullptr);
+  cache.Insert('a', 1, 10, 1);
+  ASSERT_NE(cache.Find('a'), nullptr);
+  EXPECT_EQ(*cache.Find('a'), 1);
   EXPECT_EQ(metrics.graph_cache.hits.Value(), 2);
   EXPECT_EQ(metrics.graph_cache.misses.Value(), 1);
 }
@@ -21,26 +21,26 @@ TEST(GraphCacheTest, EvictsLeastRecentlyUsed) {
   Metrics metrics;
   GraphCache<int> cache({.entries = 2, .bytes = 100}, metrics.graph_cache,
                         metrics.DeviceMemoryBytes(0, "graphs"));
-  cache.Insert("a", 1, 10, 1);
-  cache.Insert("b", 2, 10, 1);
-  cache.Find("a");
-  cache.Insert("c", 3, 10, 1);
-  EXPECT_EQ(cache.Find("b"), nullptr);
-  EXPECT_NE(cache.Find("a"), nullptr);
-  EXPECT_NE(cache.Find("c"), nullptr);
+  cache.Insert('a', 1, 10, 1);
+  cache.Insert('b', 2, 10, 1);
+  cache.Find('a');
+  cache.Insert('c', 3, 10, 1);
+  EXPECT_EQ(cache.Find('b'), nullptr);
+  EXPECT_NE(cache.Find('a'), nullptr);
+  EXPECT_NE(cache.Find('c'), nullptr);
   EXPECT_EQ(metrics.graph_cache.evictions.Value(), 1);
   EXPECT_EQ(metrics.graph_cache.entries.Value(), 2);
 }
 
-TEST(GraphCacheTest, AnOwnerWithManySignaturesEvictsItsOwn) {
+TEST(GraphCacheTest, AnOwnerWithManyProgramsEvictsItsOwn) {
   Metrics metrics;
   GraphCache<int> cache({.entries = 4, .bytes = 100}, metrics.graph_cache,
                         metrics.DeviceMemoryBytes(0, "graphs"));
-  cache.Insert("a", 1, 1, /*owner=*/1);
-  for (const char* signature : {"b", "c", "d", "e", "f", "g"}) cache.Insert(signature, 2, 1, /*owner=*/2);
-  EXPECT_NE(cache.Find("a"), nullptr);
-  EXPECT_EQ(cache.Find("d"), nullptr);
-  EXPECT_NE(cache.Find("g"), nullptr);
+  cache.Insert('a', 1, 1, /*owner=*/1);
+  for (const char key : {'b', 'c', 'd', 'e', 'f', 'g'}) cache.Insert(key, 2, 1, /*owner=*/2);
+  EXPECT_NE(cache.Find('a'), nullptr);
+  EXPECT_EQ(cache.Find('d'), nullptr);
+  EXPECT_NE(cache.Find('g'), nullptr);
   EXPECT_EQ(cache.size(), 4u);
 }
 
@@ -48,37 +48,17 @@ TEST(GraphCacheTest, BytesAreALimitToo) {
   Metrics metrics;
   GraphCache<int> cache({.entries = 10, .bytes = 100}, metrics.graph_cache,
                         metrics.DeviceMemoryBytes(0, "graphs"));
-  cache.Insert("a", 1, 40, 1);
-  cache.Insert("b", 2, 40, 1);
-  cache.Insert("c", 3, 30, 1);
-  EXPECT_EQ(cache.Find("a"), nullptr);
+  cache.Insert('a', 1, 40, 1);
+  cache.Insert('b', 2, 40, 1);
+  cache.Insert('c', 3, 30, 1);
+  EXPECT_EQ(cache.Find('a'), nullptr);
   EXPECT_EQ(cache.bytes(), 70u);
-  cache.Insert("d", 4, 1000, 1);
+  cache.Insert('d', 4, 1000, 1);
   EXPECT_EQ(cache.size(), 1u);
-  ASSERT_NE(cache.Find("d"), nullptr) << "the newest stays";
-  cache.Insert("e", 5, 1, 1);
-  EXPECT_EQ(cache.Find("d"), nullptr);
+  ASSERT_NE(cache.Find('d'), nullptr) << "the newest stays";
+  cache.Insert('e', 5, 1, 1);
+  EXPECT_EQ(cache.Find('d'), nullptr);
   EXPECT_EQ(cache.bytes(), 1u);
-}
-
-TEST(GraphCacheTest, AValueThatIsReplacedCountsWithItsNewBytes) {
-  Metrics metrics;
-  const Gauge bytes = metrics.DeviceMemoryBytes(0, "graphs");
-  GraphCache<int> cache({.entries = 2, .bytes = 100}, metrics.graph_cache, bytes);
-  cache.Insert("a", 1, 40, 1);
-  cache.Insert("b", 2, 40, 1);
-  cache.Find("a");
-  EXPECT_EQ(*cache.Replace("a", 3, 60), 3);
-  EXPECT_EQ(*cache.Find("a"), 3);
-  EXPECT_NE(cache.Find("b"), nullptr);
-  EXPECT_EQ(cache.bytes(), 100u);
-  EXPECT_EQ(bytes.Value(), 100);
-  EXPECT_EQ(metrics.graph_cache.entries.Value(), 2);
-  EXPECT_EQ(metrics.graph_cache.evictions.Value(), 0);
-  cache.Replace("a", 4, 61);
-  EXPECT_EQ(cache.Find("b"), nullptr) << "the limit holds for what replaces too";
-  EXPECT_EQ(bytes.Value(), 61);
-  EXPECT_EQ(metrics.graph_cache.evictions.Value(), 1);
 }
 
 TEST(GraphCacheTest, GivesWhatItHoldsBackToTheGauges) {
@@ -86,8 +66,8 @@ TEST(GraphCacheTest, GivesWhatItHoldsBackToTheGauges) {
   const Gauge bytes = metrics.DeviceMemoryBytes(0, "graphs");
   {
     GraphCache<int> cache({.entries = 4, .bytes = 100}, metrics.graph_cache, bytes);
-    cache.Insert("a", 1, 30, 1);
-    cache.Insert("b", 2, 20, 1);
+    cache.Insert('a', 1, 30, 1);
+    cache.Insert('b', 2, 20, 1);
     EXPECT_EQ(bytes.Value(), 50);
     EXPECT_EQ(metrics.graph_cache.entries.Value(), 2);
   }

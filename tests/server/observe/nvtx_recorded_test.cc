@@ -115,7 +115,9 @@ class EngineRangesTest : public NvtxRecordedTest {
     program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
     program.outputs = {1};
     Job job;
-    job.plan = std::make_shared<const Plan>(MakePlan(std::move(program)));
+    Plan plan = MakePlan(std::move(program));
+    plan.compiled = backend_->Compile(plan.program, plan.memory)->program;
+    job.plan = std::make_shared<const Plan>(std::move(plan));
     job.bindings = MakeBindings(job.plan->memory);
     job.copy_in = [fill = std::move(fill)](std::span<std::byte> region, int, int) {
       std::fill(region.begin(), region.end(), std::byte{0});

@@ -88,11 +88,15 @@ Program Sums(std::int64_t count, int steps, const std::string& variant) {
 }
 
 double Seconds(const Program& program) {
-  return ProgramSeconds(program, {}, Rates(),
-                        []<typename ProblemT>(const ProblemT& problem, std::string_view variant) {
-                          const std::span<const typename Table<ProblemT>::Row> table(Table<ProblemT>::kRows);
-                          return FindVariant(table, problem, variant, {});
-                        });
+  return ProgramSeconds(program, Rates(), [](const Step& step, std::size_t) {
+    return std::visit(
+        [&]<typename ProblemT>(const ProblemT& problem) {
+          const std::span<const typename Table<ProblemT>::Row> table(Table<ProblemT>::kRows);
+          const auto* row = FindVariant(table, problem, step.variant, {});
+          return row != nullptr && row->cost != nullptr ? row->cost(problem, {}) : VariantCost();
+        },
+        step.problem);
+  });
 }
 
 TEST(CostTest, AProgramTakesAsLongAsItsStepsByTheirVariants) {

@@ -28,10 +28,9 @@ class HeldDevices : public StubBackend {
       MutexLock lock(&devices_.mutex_);
       const int name = static_cast<int>(staged.input[0]);
       devices_.ever_.push_back({name, device_});
-      devices_.set_aside_.push_back(staged.device_bytes);
       devices_.running_[name] = std::move(done);
     }
-    bool LaunchesAtOnce(const Program&, const MemoryPlan&, std::string_view, std::size_t) const override {
+    bool LaunchesAtOnce(const Program&, const MemoryPlan&, const DeviceProgram*) const override {
       return true;
     }
 
@@ -72,11 +71,6 @@ class HeldDevices : public StubBackend {
     for (const auto& [name, device] : ever_) names.push_back(name);
     return names;
   }
-  // Returns how much of the pool each of them was given.
-  std::vector<std::size_t> SetAside() {
-    MutexLock lock(&mutex_);
-    return set_aside_;
-  }
   std::optional<int> DeviceOf(int name) {
     MutexLock lock(&mutex_);
     for (const auto& [started, device] : ever_) {
@@ -95,7 +89,6 @@ class HeldDevices : public StubBackend {
   Mutex mutex_;
   absl::flat_hash_map<int, LaunchDone> running_;
   std::vector<std::pair<int, int>> ever_;  // name and device
-  std::vector<std::size_t> set_aside_;     // likewise
 };
 
 class DeviceMemoryTest : public ::testing::Test {
@@ -166,15 +159,6 @@ TEST_F(DeviceMemoryTest, JobsRunTogetherWhileThePoolHasEnough) {
   End(2, b);
 }
 
-TEST_F(DeviceMemoryTest, ALaneIsToldWhatItsProgramMayTake) {
-  Make({100});
-  auto with = Submit(1, 60);
-  End(1, with);
-  auto without = Submit(2, 0);
-  End(2, without);
-  EXPECT_EQ(backend_->SetAside(), (std::vector<std::size_t>{60, 0}));
-}
-
 TEST_F(DeviceMemoryTest, AJobWaitsForWhatARunningOneHolds) {
   Make({100});
   auto a = Submit(1, 60), b = Submit(2, 60);
@@ -188,7 +172,6 @@ TEST_F(DeviceMemoryTest, CopiesOfOperandsFromOtherDevicesTakeThePoolToo) {
   Make({100, 100});
   auto a = Submit(1, 40, 0, 1, 0, /*peer_bytes=*/30), b = Submit(2, 0, 0, 1, 0, /*peer_bytes=*/40);
   EXPECT_EQ(Started(), std::vector<int>{1}) << "70 of 100 bytes are taken";
-  EXPECT_EQ(backend_->SetAside(), std::vector<std::size_t>{40}) << "what the program itself may take";
   End(1, a);
   EXPECT_EQ(Started(), (std::vector<int>{1, 2}));
   End(2, b);

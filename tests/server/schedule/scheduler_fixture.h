@@ -40,7 +40,7 @@ class FakeBackend : public StubBackend {
     void Launch(const StagedProgram& staged, LaunchDone done) override {
       backend_.OnLaunch(device_, staged, std::move(done));
     }
-    bool LaunchesAtOnce(const Program&, const MemoryPlan&, std::string_view, std::size_t) const override {
+    bool LaunchesAtOnce(const Program&, const MemoryPlan&, const DeviceProgram*) const override {
       return backend_.at_once_;
     }
 
@@ -62,7 +62,6 @@ class FakeBackend : public StubBackend {
     inputs_.push_back(static_cast<int>(staged.input.empty() ? std::byte{0} : staged.input[0]));
     devices_.push_back(device);
     urgent_.push_back(staged.urgent);
-    beside_long_.push_back(staged.beside_long);
     running_.push_back(std::move(done));
   }
   void AwaitLaunches(std::size_t count) {
@@ -96,10 +95,6 @@ class FakeBackend : public StubBackend {
     MutexLock lock(&mutex_);
     return urgent_;
   }
-  std::vector<bool> beside_long() {
-    MutexLock lock(&mutex_);
-    return beside_long_;
-  }
 
  private:
   const bool at_once_;
@@ -108,7 +103,6 @@ class FakeBackend : public StubBackend {
   std::vector<int> inputs_;
   std::vector<int> devices_;
   std::vector<bool> urgent_;
-  std::vector<bool> beside_long_;
   std::vector<LaunchDone> running_;
 };
 

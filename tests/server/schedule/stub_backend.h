@@ -20,10 +20,10 @@ class StubBackend : public Backend {
   std::span<const DeviceInfo> devices() const override { return infos_; }
   std::vector<VariantInfo> Variants() const override { return {}; }
   absl::Status CheckVariant(const Problem&, std::string_view) const override { return absl::OkStatus(); }
-  absl::Status CheckFits(const Program&, const MemoryPlan&) const override { return absl::OkStatus(); }
-  double EstimateSeconds(const Program&) const override { return 0; }
+  absl::StatusOr<CompiledProgram> Compile(const Program&, const MemoryPlan&) const override {
+    return CompiledProgram();
+  }
   bool launches_asynchronously() const override { return true; }
-  bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return false; }
   absl::StatusOr<Buffer> AllocateHost(std::size_t) override { return absl::UnimplementedError("not needed"); }
   absl::StatusOr<Buffer> AllocateResident(int, std::size_t) override {
     return absl::UnimplementedError("not needed");

@@ -9,6 +9,7 @@
 
 #include "server/rpc/codec/codec.h"
 #include "tests/server/rpc/codec/planned_requests.h"
+#include "tests/testing/program_bytes.h"
 #include "tests/testing/random_wire.h"
 #include "tests/testing/status_matchers.h"
 
@@ -104,7 +105,7 @@ TEST(DecodePlanTest, AnInvalidIntegerIsRefusedAfterAValidOneWasCached) {
 
 // All of a plan that is made from a request, as text.
 std::string Describe(const Plan& plan) {
-  std::string text = plan.signature;
+  std::string text = ProgramBytes(plan.program);
   const auto add = [&text](auto number) { text += " " + std::to_string(number); };
   for (const TensorSpec& tensor : plan.program.tensors) add(tensor.bytes);
   for (const Step& step : plan.program.steps) {

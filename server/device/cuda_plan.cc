@@ -1,0 +1,127 @@
+#include "server/device/cuda_plan.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "kernels/align.h"
+#include "server/plan/address_table.h"
+
+namespace warpline {
+namespace {
+
+// Addresses that are only asked for their alignment.
+AddressTable AlignedTable(const MemoryPlan& memory) {
+  AddressTable table(memory);
+  std::fill(table.tensors.begin(), table.tensors.end(), reinterpret_cast<std::byte*>(kTensorAlignment));
+  return table;
+}
+
+StepChoice ChooseFor(const Step& step, const Operands& operands, const DeviceTraits& traits) {
+  return std::visit(
+      [&](const auto& problem) -> StepChoice { return Choose(problem, step.variant, traits, operands); },
+      step.problem);
+}
+
+std::size_t WorkspaceOf(const Problem& problem, const StepChoice& choice, const DeviceTraits& traits) {
+  return std::visit(
+      [&]<typename ProblemT>(const ProblemT& p) -> std::size_t {
+        const auto* row = std::get<CudaChoice<ProblemT>>(choice).row;
+        return row == nullptr ? 0 : row->workspace_bytes(p, traits);
+      },
+      problem);
+}
+
+// Returns the bytes that a program takes of the device's pool, with the most workspace that a step needs.
+// Returns 0 if a lane can run it in its own memory. The bytes are enough for pieces of CutProgram too.
+std::size_t PoolBytes(const MemoryPlan& memory, std::size_t workspace, const CudaPlanOptions& options) {
+  // Blocks of few different sizes leave fewer fragments behind that nobody can use.
+  constexpr std::size_t kUnit = std::size_t{2} << 20;
+  const std::size_t needed = BlockLayout(memory).workspace + workspace;
+  if (needed <= options.lane_bytes) return 0;
+  // Each piece begins at an aligned address, in the input and in the output.
+  return AlignUp(needed + 2 * options.cutting.max_pieces * kTensorAlignment, kUnit);
+}
+
+void ChoosePaths(const Program& program, const MemoryPlan& memory, const CudaKind& kind,
+                 std::size_t device_bytes, const CudaPlanOptions& options, CudaPlan& plan) {
+  if (!memory.Has(Area::kResident) && memory.TravellingBytes() >= options.paths.cut_bytes) {
+    plan.cutting = CutProgram(program, memory, std::max(options.lane_bytes, device_bytes), options.cutting);
+  }
+  PathQuestion question{.can_map = kind.uses_host_pointers,
+                        .can_cut = plan.cutting.has_value(),
+                        .fits_lane = device_bytes == 0};
+  plan.among_others = ChoosePath(program, memory, question, options.paths);
+  question.alone = true;
+  plan.alone = ChoosePath(program, memory, question, options.paths);
+  if (plan.alone != Path::kBlocks && plan.among_others != Path::kBlocks) plan.cutting.reset();
+}
+
+// Pieces begin at multiples of kTensorAlignment of the arena.
+void ChooseForPieces(const DeviceTraits& traits, CudaPlan& plan) {
+  std::vector<const TransposeProblem*> problems;
+  for (const Piece& piece : plan.cutting->pieces) {
+    const auto same = std::find_if(problems.begin(), problems.end(), [&](const TransposeProblem* problem) {
+      return *problem == piece.problem;
+    });
+    plan.cut_of.push_back(static_cast<std::size_t>(same - problems.begin()));
+    if (same != problems.end()) continue;
+    problems.push_back(&piece.problem);
+    plan.cuts.push_back(Choose(piece.problem, {}, traits, Operands()));
+  }
+}
+
+}  // namespace
+
+bool operator==(const CudaKind& a, const CudaKind& b) {
+  const auto numbers = [](const CudaKind& kind) {
+    return std::tuple(kind.traits.compute_capability, kind.traits.multiprocessors, kind.traits.has_cublaslt,
+                      kind.traits.code_capability, kind.uses_host_pointers);
+  };
+  return numbers(a) == numbers(b);
+}
+
+std::size_t CudaProgram::bytes() const {
+  std::size_t bytes = sizeof(CudaProgram);
+  for (const CudaPlan& plan : plans) {
+    bytes += sizeof(CudaPlan) + plan.steps.size() * sizeof(StepChoice) +
+             plan.cuts.size() * sizeof(CudaChoice<TransposeProblem>);
+    if (plan.cutting.has_value())
+      bytes += plan.cutting->pieces.size() * (sizeof(Piece) + sizeof(std::size_t));
+  }
+  return bytes;
+}
+
+std::unique_ptr<CudaProgram> CompileForCuda(const Program& program, const MemoryPlan& memory,
+                                            std::span<const CudaKind> kinds, const CudaPlanOptions& options) {
+  auto compiled = std::make_unique<CudaProgram>(kinds.size());
+  const AddressTable addresses = AlignedTable(memory);
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    const DeviceTraits& traits = kinds[k].traits;
+    std::size_t workspace = 0;
+    for (std::size_t i = 0; i < program.steps.size(); ++i) {
+      const Step& step = program.steps[i];
+      compiled->plans[k].steps.push_back(ChooseFor(step, addresses.OperandsOf(step, i), traits));
+      workspace = std::max(workspace, WorkspaceOf(step.problem, compiled->plans[k].steps.back(), traits));
+    }
+    // Any device may run the program, so the kind whose kernels need most decides.
+    compiled->device_bytes = std::max(compiled->device_bytes, PoolBytes(memory, workspace, options));
+  }
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    CudaPlan& plan = compiled->plans[k];
+    ChoosePaths(program, memory, kinds[k], compiled->device_bytes, options, plan);
+    if (plan.cutting.has_value()) ChooseForPieces(kinds[k].traits, plan);
+  }
+  return compiled;
+}
+
+VariantCost CostOf(const Problem& problem, const StepChoice& choice, const DeviceTraits& traits) {
+  return std::visit(
+      [&]<typename ProblemT>(const ProblemT& p) {
+        const auto* row = std::get<CudaChoice<ProblemT>>(choice).row;
+        return row != nullptr && row->cost != nullptr ? row->cost(p, traits) : VariantCost();
+      },
+      problem);
+}
+
+}  // namespace warpline

@@ -1,0 +1,17 @@
+// A program as bytes, for tests that compare programs.
+#ifndef WARPLINE_TESTS_TESTING_PROGRAM_BYTES_H_
+#define WARPLINE_TESTS_TESTING_PROGRAM_BYTES_H_
+
+#include <string>
+
+#include "kernels/program.h"
+
+namespace warpline {
+
+// Equal for two programs exactly when they have the same steps, dtypes, shapes, strides, variants and memory
+// of their own. Values of scalars do not count.
+std::string ProgramBytes(const Program& program, const OwnMemory& own = {});
+
+}  // namespace warpline
+
+#endif  // WARPLINE_TESTS_TESTING_PROGRAM_BYTES_H_
