@@ -65,8 +65,8 @@ const Row& RowNamed(std::span<const Row> table, std::string_view name) {
   return table.back();
 }
 
-// Chooses the first row of the table, from `begin` on, that a request for `variant` may mean and that suits.
-// For rows whose rules need no addresses.
+// Chooses the first row, from `begin` on, that `variant` may mean and that suits the problem. Only for tables
+// whose rules do not depend on addresses.
 template <typename ProblemT>
 CudaChoice<ProblemT> ChooseInOrder(std::span<const CudaVariant<ProblemT>> table, const ProblemT& problem,
                                    std::string_view variant, const DeviceTraits& traits,

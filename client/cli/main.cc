@@ -37,8 +37,7 @@ int Main(int argc, char** argv) {
   // A failure is reported at the end, once and in whole sentences, so gRPC does not log. To find a fault, set
   // GRPC_VERBOSITY.
   if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
-  // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
-  // builds.
+  // gRPC uses Abseil's mutexes. The distribution builds Abseil with the deadlock detection of debug builds.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that has gone is an error of write()
   absl::Status status = Run({argv + std::min(argc, 1), argv + argc});

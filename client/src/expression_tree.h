@@ -42,8 +42,8 @@ const InfixOperator* InfixAt(std::string_view text);
 // The levels of InfixOperator are from 0 to this one. Signs bind more tightly, and ** more than these.
 inline constexpr int kTightestLevel = 6;
 
-// The number that an operation of numbers gives: sums, differences, products, quotients and powers, whole
-// where the operands are whole and nothing overflows. Nothing for the others.
+// Evaluates +, -, *, / or ** of two numbers; nothing for any other operation. The result is an integer if
+// both operands are and it does not overflow, except for / and negative exponents.
 std::optional<Tree> NumberOf(const MapOpRow& row, const std::vector<Tree>& operands);
 
 // A map of the tree: the step has its inputs and nodes. Numbers have no data type: they take that of what is

@@ -38,7 +38,7 @@ LargeArrays LargeArraysOf(const RunArgs& args, const ResultTypes& types, const C
   for (std::size_t i = 0; i < types.size(); ++i) {
     const Destination to = DestinationOf(args, i);
     const bool travels = types[i].has_value() && !to.keep && to.region == nullptr && !is_in_region(to.data);
-    // A destination that is too small is the same error as without.
+    // A destination that is too small: do not stream, so that the error is the same as without streaming.
     bytes.push_back(travels && (to.data == nullptr || to.bytes >= types[i]->bytes) ? types[i]->bytes : 0);
   }
   // The call must not free tensors before its results are here.

@@ -16,8 +16,8 @@ constexpr std::chrono::seconds kCloseTimeout(5);
 constexpr std::size_t kMaxInFlight = 16;
 // The limit of the API.
 constexpr std::size_t kMaxIds = 1000;
-// Programs let go of tensors one after the other. Their drops wait for each other, unless so much memory is
-// waiting, or as many tensors as one call takes.
+// Programs free tensors one after the other. A drop waits for kDropDelay, so that one call sends several, but
+// not once kMaxDroppingBytes, or as many tensors as one call takes, are waiting.
 constexpr std::chrono::milliseconds kDropDelay(10);
 constexpr std::chrono::milliseconds kRefusedDelay(100);
 constexpr std::size_t kMaxDroppingBytes = std::size_t{16} << 20;

@@ -24,8 +24,8 @@ class RegionAllocator {
 
   explicit RegionAllocator(std::size_t bytes);
 
-  // Offset of a new block. It has at least one byte. ResourceExhausted, with the figures, if no gap is large
-  // enough.
+  // Returns the offset of a new block, which has at least one byte. ResourceExhausted, with the sizes, if no
+  // gap is large enough.
   absl::StatusOr<std::size_t> Allocate(std::size_t bytes);
   // Returns the size of the gap that Allocate would use; nothing if no gap is large enough.
   std::optional<std::size_t> SmallestGap(std::size_t bytes) const;

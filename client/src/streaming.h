@@ -47,7 +47,7 @@ class Streaming {
 
   // These operands become uploads of the request. Operands that are the same array are one upload.
   void SetUploads(std::span<Operand* const> operands);
-  // Sends them, once the server has accepted the request. `uploads` is its message Uploads.
+  // Sends the uploads, once the server has accepted the request. `uploads` is the server's message Uploads.
   absl::Status Send(const std::string& uploads, const std::stop_token& ended);
   // The tensor of the result comes to where the caller wants it; the handle is gone then.
   absl::Status Fetch(const Destination& wanted, Array& array, std::optional<Tensor>& tensor);

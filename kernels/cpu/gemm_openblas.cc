@@ -82,7 +82,7 @@ bool AddBiasAndActivate(Looks& looks, const GemmProblem& p, const T* bias, T* d)
   return true;
 }
 
-// D = alpha * op(A) * op(B) + beta * D of one batch, block by block. Returns false if it stopped.
+// Sets D = alpha * op(A) * op(B) + beta * D for one matrix, in blocks. Returns false if it was cancelled.
 template <typename T>
 bool MultiplyInBlocks(Looks& looks, const GemmProblem& p, const Factors<T>& factors, const T* a, const T* b,
                       T* d) {

@@ -32,8 +32,8 @@ class AxisList {
     axes_[count_++] = axis;
   }
 
-  // Takes out the axis along which x is contiguous, or else one of size 1. An empty axis stays, where it ends
-  // ForEach at once: there may be more empty runs than can be visited.
+  // Removes and returns the axis along which x is contiguous; if there is none, returns an axis of size 1. An
+  // empty axis is kept, so that ForEach returns at once: there may be too many empty runs to visit.
   Axis RemoveContiguousInX() {
     for (int i = 0; i < count_; ++i) {
       if (axes_[i].x_stride == 1 && axes_[i].size > 0) return Remove(i);

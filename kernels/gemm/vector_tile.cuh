@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kGemmThreads, sizeof(typename Types::In) == 4 
     load_b.Load(b, k0, tile.column0, p.k, p.n, thread);
   };
   const auto store = [&](int buffer) {
-    // In shared memory k goes across, so that what runs along k has to be scattered.
+    // Each row of a tile in shared memory has one k, so vectors that run along k are stored by elements.
     if (a.trans) {
       load_a.ForEachVector(true, thread, [&](int i, int j, const Vector16<T>& v) {
         *reinterpret_cast<Vector16<T>*>(&tiles_a[buffer][j][i]) = v;

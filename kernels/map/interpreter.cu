@@ -220,7 +220,7 @@ __device__ __forceinline__ Place PlaceOf(unsigned place, unsigned threads) {
   return {place + threadIdx.x, threads};
 }
 
-// Functions that take many registers or instructions are called and not inlined: the kernel has dozens.
+// Functions that need many registers or instructions are not inlined: the kernel has dozens of them.
 template <MapOp kOp, typename T>
 inline constexpr bool kCalls = RowOf(kOp).weight == MapWeight::kHeavy ||
                                (RowOf(kOp).max_ulp > 0 && !std::is_same_v<T, float>);
@@ -328,8 +328,8 @@ struct Elements {
   std::uint32_t count, rank;
 };
 
-// Elements of an array, a source or the result, that are `stride` apart: from that of element `index` of the
-// result to the end of the innermost axis. Offsets may be negative.
+// Elements of an array (a source or the result) that are `stride` apart. They start at the one for element
+// `index` of the result and end with the innermost axis. Offsets may be negative.
 struct Run {
   std::int32_t offset;
   std::uint32_t left;

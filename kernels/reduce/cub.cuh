@@ -84,7 +84,7 @@ template <typename V>
 inline constexpr bool kIsPlain<SumMonoid<V, Lift::kIdentity>> = true;
 template <typename V, bool kGreatest>
 inline constexpr bool kIsPlain<ExtremeMonoid<V, kGreatest>> = true;
-// argmin and argmax count elements from the first of the result.
+// True if the monoid needs each element's index within its result: for argmin and argmax.
 template <typename R>
 inline constexpr bool kNeedsIndex = false;
 template <typename V, bool kGreatest>

@@ -25,7 +25,7 @@ struct IntegerMomentsMonoid {
   using Acc = IntegerMoments;
   static_assert(std::is_integral_v<V> && sizeof(V) == 4);
 
-  // Squares of 16 bits have 32, so that 2^31 of them are below 2^63.
+  // 16-bit elements have 32-bit squares, so the sum of 2^31 squares is below 2^63.
   static bool Suits(const ReduceProblem& problem) {
     constexpr std::int64_t kMax = std::int64_t{1} << 31;
     return SizeOf(problem.dtype) <= 2 && problem.ReducedCount() <= kMax;

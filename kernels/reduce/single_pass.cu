@@ -1,9 +1,9 @@
-// Variant `single_pass`: one kernel, in which the CTA that finishes a result's last part combines all of its
-// parts, in the order of the parts, whichever CTA that is: the same bits in every run. Nobody waits.
+// Variant `single_pass`: one kernel. The CTA that is the last to finish a part of a result combines all parts
+// of that result, in their order, so every run gives the same bits. No CTA waits for another.
 //
-// Limit: device memory; for small inputs, the fence and the ticket of every CTA, and clearing the
-// tickets, since the workspace holds nothing between launches.
-// Next, `rows`: loads of 16 bytes whatever the type is, and CTAs by what a multiprocessor holds.
+// Limit: device memory. For small inputs, the fence and the ticket of every CTA, and clearing the tickets
+// before each launch, since the workspace keeps nothing between launches.
+// Next, `rows`: 16-byte loads for every type, and a number of CTAs chosen by occupancy.
 #include "kernels/reduce/combine.cuh"
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/typed.cuh"

@@ -55,7 +55,7 @@ RadixRule<U> RadixRuleOf(const KeyRule& rule) {
   return radix;
 }
 
-// An element that CUB converts by a RadixRule, which it passes to its kernels as the decomposer of keys.
+// An element of a sort. CUB converts it to a key by a RadixRule, which its kernels get as the "decomposer".
 template <typename U>
 struct RadixElement {
   U bits;

@@ -36,7 +36,7 @@ cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t eleme
 cudaError_t LaunchPackedBox(const PackedBox& box, std::size_t element_bytes, const void* in, void* out,
                             cudaStream_t stream);
 
-// For boxes of SuitEqualBoxes; `in` and `out` are aligned to 4 bytes. Elements of 1, 2 or 4 bytes.
+// For boxes that SuitEqualBoxes accepts: elements of 1, 2 or 4 bytes. `in` and `out` are 4-byte aligned.
 cudaError_t LaunchEqualBoxes(const PackedBox& box, std::size_t element_bytes, int multiprocessors,
                              const void* in, void* out, cudaStream_t stream);
 

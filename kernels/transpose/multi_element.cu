@@ -1,9 +1,9 @@
-// Variant `multi_element`: as `padded`, with 32 x 8 threads that move four elements each. Four loads of a
-// thread are in flight at once, and its share of addresses and of the barrier is a quarter.
+// Variant `multi_element`: as `padded`, but 32 x 8 threads move four elements each. Each thread has four
+// loads in flight. Addresses and the barrier cost a quarter per element.
 //
-// Limit: each access, of global and of shared memory, moves only 4 (or 8) bytes of a thread; the load and
-// store units see four times the instructions that 16-byte accesses would take.
-// Next, `vectorized`: 16-byte accesses of global memory.
+// Limit: each access to global or shared memory moves only 4 (or 8) bytes per thread. The load and store
+// units execute four times the instructions that 16-byte accesses would take.
+// Next, `vectorized`: 16-byte accesses to global memory.
 #include "kernels/transpose/padded_tile.cuh"
 #include "kernels/transpose/scalar_tile.cuh"
 

@@ -129,7 +129,7 @@ __device__ void LoadTile(const char* from, RowOffset row_offset, int row_bytes, 
   }
 }
 
-// The same by elements, for the first and the last tile of an input that does not begin or end with a word.
+// Like LoadTile, but by elements: for the first and last tile if the input does not start or end on a word.
 template <int kBytes, typename RowOffset>
 __device__ void LoadElements(const char* from, RowOffset row_offset, int columns, int rows,
                              OddWord<kBytes>* tile) {

@@ -107,8 +107,8 @@ absl::Status CheckMapCounts(std::size_t inputs, const v1::MapStep& map);
 absl::StatusOr<ConvertedStep> ConvertMap(const OperandList& inputs, const v1::MapStep& map,
                                          ScalarReader scalars);
 
-// "auto" and "" are the same; longer names than any in the tables are refused, as they are repeated in
-// errors, logs and cache keys.
+// Refuses names of more than 64 bytes: errors, logs and cache keys repeat the name. "auto" and "" mean the
+// same.
 absl::Status CheckVariantName(std::string_view variant);
 
 }  // namespace warpline

@@ -65,7 +65,8 @@ absl::StatusOr<Operand> Converted(const Operand& x, DType dtype, EmitStep emit) 
   return converted;
 }
 
-// x, dense. Of bools any byte but 0 is true, so they are made 0 or 1 first, which sorts compare.
+// Returns x as a dense tensor. Bools are first cast to 0 or 1: any byte but 0 is true, but sorts compare
+// bytes.
 absl::StatusOr<Operand> DenseKeys(const Operand& x, EmitStep emit) {
   if (x.dtype != DType::kBool) return Dense(x, emit);
   ASSIGN_OR_RETURN(Operand keys, emit(CastOf(x, DType::kBool), "", -1));

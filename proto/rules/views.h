@@ -57,7 +57,7 @@ std::optional<Operand> ReshapeView(const Operand& x, const Shape& shape);
 Operand WithoutRepeats(const Operand& x);
 Operand WithRepeats(const Operand& copy, const Operand& x);
 
-// The step that makes a dense tensor of a view, which has no more than 2^56 bytes.
+// The step that copies a view into a dense tensor. The result must have at most 2^56 bytes.
 ConvertedStep CopyOf(const Operand& x);
 // The step that converts the elements of x, which has no more than 2^56 bytes.
 ConvertedStep CastOf(const Operand& x, DType dtype);

@@ -26,17 +26,6 @@ constexpr int kVarintBytesMax = 10;
 constexpr std::uint64_t kLengthMax = INT_MAX - 16;
 constexpr std::size_t kNestingMax = 100;
 
-constexpr std::size_t kTokenBytes = 4;
-// Bits of the index in each byte of a token. The token of a reference must be valid UTF-8, so it has 7.
-constexpr int kPayloadTokenBits = 8, kReferenceTokenBits = 7;
-
-// The tokens of scalars are the numbers from here on: no parser changes their bits.
-constexpr double kFirstScalarToken = 4503599627370496;  // 2^52
-constexpr double kScalarTokens = 2147483648;            // 2^31
-
-// The tokens of integers, 2^35 to 2^36, are varints of the same number of bytes whatever the index is.
-constexpr std::int64_t kFirstIntegerToken = std::int64_t{1} << 35;
-
 // Most headers and lists of payloads have room here, so that they do not grow step by step.
 constexpr std::size_t kUsualHeaderBytes = 256;
 constexpr std::size_t kUsualPayloads = 4;
@@ -329,92 +318,9 @@ class Scanner {
 
 }  // namespace
 
-ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Fields& fields) {
-  const auto has = [](const std::vector<const Field*>& list, const Field* field) {
-    return std::find(list.begin(), list.end(), field) != list.end();
-  };
-  ScanSchema schema;
-  schema.extra_path_ = fields.extra_path;
-  std::vector<const google::protobuf::Descriptor*> found = {message};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    std::vector<Known>& known = schema.messages_.emplace_back();
-    for (int j = 0; j < found[i]->field_count(); ++j) {
-      const Field* field = found[i]->field(j);
-      const auto number = static_cast<std::uint32_t>(field->number());
-      const auto reference = std::find(fields.references.begin(), fields.references.end(), field);
-      if (field == fields.payload) {
-        known.push_back({number, kPayload});
-      } else if (has(fields.scalars, field)) {
-        known.push_back({number, kScalar});
-      } else if (has(fields.integers, field)) {
-        known.push_back({number, kInteger});
-      } else if (field == fields.extra) {
-        known.push_back({number, kExtra});
-      } else if (reference != fields.references.end()) {
-        known.push_back({number, kReference - static_cast<int>(reference - fields.references.begin())});
-      } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
-        const auto type = std::find(found.begin(), found.end(), field->message_type());
-        known.push_back({number, static_cast<int>(type - found.begin())});
-        if (type == found.end()) found.push_back(field->message_type());
-      }
-    }
-  }
-  return schema;
-}
-
-std::optional<int> ScanSchema::Find(int message, std::uint32_t number) const {
-  for (const Known& field : messages_[message]) {
-    if (field.number == number) return field.content;
-  }
-  return std::nullopt;
-}
-
 absl::StatusOr<ScannedMessage> ScanMessage(const ScanSchema& schema, Slices slices,
                                            const ScanLimits& limits) {
   return Scanner(schema, slices, limits).Run();
 }
-
-std::optional<std::size_t> ScalarIndex(double token) {
-  if (!(token >= kFirstScalarToken && token < kFirstScalarToken + kScalarTokens)) return std::nullopt;
-  return static_cast<std::size_t>(token - kFirstScalarToken);
-}
-
-std::optional<std::size_t> IntegerIndex(std::int64_t token) {
-  if (token < kFirstIntegerToken || token >= 2 * kFirstIntegerToken) return std::nullopt;
-  return static_cast<std::size_t>(token - kFirstIntegerToken);
-}
-
-std::int64_t IntegerToken(std::size_t index) { return kFirstIntegerToken + static_cast<std::int64_t>(index); }
-
-double ScalarToken(std::size_t index) { return kFirstScalarToken + static_cast<double>(index); }
-
-namespace {
-
-std::optional<std::size_t> IndexIn(std::string_view token, int bits) {
-  if (token.size() != kTokenBytes) return std::nullopt;
-  std::size_t index = 0;
-  for (std::size_t i = 0; i < kTokenBytes; ++i) {
-    index |= static_cast<std::size_t>(static_cast<unsigned char>(token[i])) << (bits * static_cast<int>(i));
-  }
-  return index;
-}
-
-std::string TokenOf(std::size_t index, int bits) {
-  std::string token;
-  for (std::size_t i = 0; i < kTokenBytes; ++i) {
-    token.push_back(static_cast<char>((index >> (bits * static_cast<int>(i))) & ((1U << bits) - 1)));
-  }
-  return token;
-}
-
-}  // namespace
-
-std::optional<std::size_t> PayloadIndex(std::string_view token) { return IndexIn(token, kPayloadTokenBits); }
-std::string PayloadToken(std::size_t index) { return TokenOf(index, kPayloadTokenBits); }
-
-std::optional<std::size_t> ReferenceIndex(std::string_view token) {
-  return IndexIn(token, kReferenceTokenBits);
-}
-std::string ReferenceToken(std::size_t index) { return TokenOf(index, kReferenceTokenBits); }
 
 }  // namespace warpline

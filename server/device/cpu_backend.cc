@@ -53,7 +53,7 @@ template <typename... ProblemT>
 struct RowOf<std::variant<ProblemT...>> {
   using Type = std::variant<const CpuVariant<ProblemT>*...>;
 };
-// What runs a step, of the same alternative as its problem. Null: nothing does.
+// The row that runs a step, of the same alternative as its problem. Null: there is none.
 using StepRow = RowOf<Problem>::Type;
 
 struct CpuProgram : DeviceProgram {

@@ -348,7 +348,7 @@ void CudaLane::Launch(const StagedProgram& staged, LaunchDone done) {
   absl::Status status = Start(staged, done);
   if (status.ok()) return;
   device_.completion->ReportError(status);
-  // Another process may have taken the memory of this device, or the pool may be in pieces: that passes.
+  // This is temporary: another process may have taken memory of this device, or the pool may be fragmented.
   if (absl::IsResourceExhausted(status)) status = WithRetryAfter(std::move(status), absl::Seconds(1));
   done({.status = std::move(status),
         .variants = {},

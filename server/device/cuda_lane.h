@@ -39,7 +39,7 @@ class CudaLane : public Lane {
  private:
   // Making a graph takes three captures, and a client may never send such a program again.
   static constexpr int kLaunchesBeforeGraph = 8;
-  // What the lane keeps of a program for one path.
+  // A program that the lane launches as a graph, on one path and one stream.
   struct Entry {
     std::optional<gpu::RepointedGraph> graph;  // none: it cannot be one
     VariantNames variants;                     // that the graph runs
@@ -63,8 +63,7 @@ class CudaLane : public Lane {
     Buffer peers;             // likewise, with copies of operands that lie on other devices
     VariantNames variants;    // that run
     KernelMemory memory = KernelMemory::kDevice;
-    // That are copied; set if it is timed.
-    std::size_t input_bytes = 0, output_bytes = 0;
+    std::size_t input_bytes = 0, output_bytes = 0;  // that are copied; set if it is timed
   };
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);

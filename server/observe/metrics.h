@@ -56,7 +56,8 @@ class Histogram {
   prometheus::Histogram* impl_;
 };
 
-// The place of a request's tensors: all inline, all in shared regions, all on the device, or mixed.
+// The place of a request's tensors: all in the message, all in regions, all on the device, some in streams,
+// or mixed.
 enum class RequestSource : std::uint8_t { kInline, kRegion, kResident, kStream, kMixed };
 inline constexpr std::array kAllRequestSources = {RequestSource::kInline, RequestSource::kRegion,
                                                   RequestSource::kResident, RequestSource::kStream,

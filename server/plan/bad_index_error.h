@@ -8,7 +8,7 @@
 
 namespace warpline {
 
-// Returns whether indices of the program's operands may be out of range.
+// Returns true if a step of the program takes indices from an operand, which may be out of range.
 bool HasIndices(const Program& program);
 
 // INVALID_ARGUMENT with the step, the place of the index among the step's indices, its value and the range;

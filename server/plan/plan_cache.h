@@ -25,15 +25,15 @@ namespace warpline {
 // A bounded map that is shared fairly between owners. Counts hits, misses, evictions and entries.
 // Thread-safe.
 //
-// Each plan is charged to the owner who inserted it. A hit by another owner uses the plan but does not move
-// the charge: a hit stays cheap, and nobody can draw the plans of others into a share that then runs over.
-// When room is needed, the owner that holds the most bytes loses its least recently used plan, so that a
-// stream of new requests never costs another owner plans within that owner's fair share. Only a plan that
-// nobody has used for kIdle is not protected and goes before all others: connections come and go, and nobody
-// tells the cache.
+// Each plan is charged to the owner who inserted it. A hit by another owner does not move the charge. This
+// keeps hits cheap. It also stops an owner from taking over plans of others and then losing them because its
+// own share is too large.
+// When room is needed, the owner that holds the most bytes loses its least recently used plan. So a stream of
+// new requests never evicts another owner's plans within that owner's fair share. The exception is a plan
+// that nobody has used for kIdle: it is evicted first, because the cache is not told when a client leaves.
 //
-// The key is whatever the door makes of a request so that equal keys mean equal plans: see PlanKey in
-// server/rpc/codec/codec.h. It is compared as a whole; a hash that collides costs time and nothing else.
+// The RPC layer makes keys so that equal keys mean equal plans: see PlanKey in server/rpc/codec/codec.h. Keys
+// are compared in full, so a hash collision costs time but never returns a wrong plan.
 class PlanCache {
  public:
   static constexpr std::chrono::minutes kIdle{10};

@@ -35,7 +35,7 @@ void SendGoaways(grpc::Server& server) {
   make_buffer();
 }
 
-// Documented for after the shutdown. Before it, gRPC 1.51 does the same.
+// gRPC documents this function for use after the shutdown. In gRPC 1.51 it does the same before.
 void CloseConnections(grpc::Server& server) { grpc_server_cancel_all_calls(server.c_server()); }
 
 }  // namespace warpline

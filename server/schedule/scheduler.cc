@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -12,26 +11,11 @@
 namespace warpline {
 namespace {
 
-// Larger programs may be cut into many pieces, each with several calls of the driver.
-constexpr std::size_t kLaunchHereBytes = std::size_t{1} << 20;
-
 // A claimant that has had so much device time more than another one that waits gets no lane that is kept.
 constexpr double kMaxLeadSeconds = 10e-3;
 
 // How long jobs that LaneShares holds back wait before they are looked at again, if nothing else happens.
 constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
-
-// Returns whether the calling thread is there to wait for what it starts.
-bool MayWaitHere() { return LaneRunner::OnLaneThread() || WorkerPool::OnWorkerThread(); }
-
-void WriteScalars(const Plan& plan, std::span<const StepScalars> scalars, std::span<std::byte> region) {
-  for (std::size_t i = 0; i < plan.program.steps.size() && !scalars.empty(); ++i) {
-    const auto count = static_cast<std::size_t>(ScalarCount(plan.program.steps[i].problem));
-    if (count == 0) continue;
-    std::memcpy(region.data() + plan.memory.scalars[i], scalars.data(), count * sizeof(StepScalars));
-    scalars = scalars.subspan(count);
-  }
-}
 
 }  // namespace
 
@@ -275,149 +259,6 @@ void Scheduler::Dispatch() {
     } else {
       return;
     }
-  }
-}
-
-bool Scheduler::MayRunHere(const Matched& matched) const {
-  const Job& job = matched.staged.queued->job;
-  const Plan& plan = *job.plan;
-  if (plan.memory.TravellingBytes() > 2 * kLaunchHereBytes) return false;
-  if (job.find_sinks != nullptr && !backend_.HasResidentAtHand(matched.lane->device(), job.sink_bytes)) {
-    return false;
-  }
-  if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.compiled.get())) return false;
-  // Waiting for a device is for those who have nothing else to do.
-  return !job.crowded || !backend_.launches_asynchronously() || MayWaitHere();
-}
-
-void Scheduler::Start(Matched matched) {
-  if (MayRunHere(matched)) return Run(matched);
-  LaneRunner* const lane = matched.lane;
-  lane->Post([this, matched = std::move(matched)]() mutable { Run(matched); });
-}
-
-void Scheduler::Run(Matched& matched) {
-  Queued& queued = *matched.staged.queued;
-  Job& job = queued.job;
-  LaneRunner* const lane = matched.lane;
-  job.seconds.queue += SecondsSince(queued.since);
-  queued.queued.End();
-  const std::span<std::byte> input = matched.staged.slots.input.bytes();
-  absl::Status alive = CheckAlive(job);
-  if (alive.ok() && !matched.staged.copied) {
-    const nvtx::Range range(nvtx::Name::kStage, job.number);
-    const MonotonicTime start = MonotonicClock::now();
-    job.copy_in(input, 0, 1);
-    job.copy_in = nullptr;
-    job.seconds.copy_in = SecondsSince(start);
-  }
-  if (alive.ok() && job.find_sinks != nullptr) {
-    alive = job.find_sinks(lane->device(), job.bindings);
-    job.find_sinks = nullptr;
-  }
-  if (!alive.ok()) {
-    const Use use(*this);
-    matched.staged.slots = {};
-    FreeLane(matched, job, 0);
-    FinishWith(std::move(job), std::move(alive));
-    Dispatch();
-    return;
-  }
-  WriteScalars(*job.plan, job.scalars, input);
-  const MonotonicTime launched = MonotonicClock::now();
-  const StagedProgram program = {.program = &job.plan->program,
-                                 .plan = &job.plan->memory,
-                                 .compiled = job.plan->compiled.get(),
-                                 .bindings = job.bindings,
-                                 .input = input,
-                                 .output = matched.staged.slots.output.bytes(),
-                                 .deadline = job.deadline,
-                                 .cancelled = job.cancelled,
-                                 .wait_briefly = matched.alone || MayWaitHere(),
-                                 .urgent = matched.urgent,
-                                 .owner = job.caller.claimant.share};
-  matched.request = RunningRequest(job.request_id);
-  const nvtx::Range range(nvtx::Name::kLaunch, job.number);
-  queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
-  if (options_.watchdog != nullptr) {
-    matched.running = options_.watchdog->Started(lane->device(), job.device_seconds());
-  }
-  lane->lane().Launch(program, [this, launched, matched = std::move(matched)](LaunchReport report) mutable {
-    OnLaunched(matched, launched, std::move(report));
-  });
-}
-
-void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report) {
-  const Use use(*this);
-  if (options_.watchdog != nullptr) options_.watchdog->Ended(matched.running);
-  matched.staged.queued->on_device.End();
-  matched.request.End();
-  if (report.pool_in_pieces && CheckAlive(matched.staged.queued->job).ok() &&
-      !std::exchange(matched.staged.queued->whole_pool, true)) {
-    PutBack(matched);
-    return Dispatch();
-  }
-  Job job = std::move(matched.staged.queued->job);
-  const nvtx::Range range(nvtx::Name::kComplete, job.number);
-  job.seconds.device = SecondsSince(launched);
-  Result result;
-  result.status = std::move(report.status);
-  result.variants = std::move(report.variants);
-  result.device = matched.lane->device();
-  result.output = std::move(matched.staged.slots.output);
-  result.bindings = std::move(job.bindings);
-  matched.staged.slots.input.Release();
-  // Alone it would not have taken longer than beside others.
-  const bool informs =
-      job.peer_bytes == 0 && (!report.shared || job.seconds.device < job.plan->alone.seconds());
-  if (result.status.ok() && informs) job.plan->alone.Measured(job.seconds.device);
-  const double charged =
-      std::min(job.seconds.device,
-               ChargedSeconds(job.seconds.device, report.shared, job.plan->alone, job.plan->device_seconds) +
-                   job.peer_seconds());
-  if (options_.owner_metrics != nullptr) {
-    options_.owner_metrics->Of(job.caller.owner).device_seconds.Add(charged);
-  }
-  FreeLane(matched, job, charged);
-  // First the answer, which somebody waits for; then other jobs, of which there may be many to start.
-  Finish(std::move(job), std::move(result));
-  Dispatch();
-}
-
-void Scheduler::PutBack(Matched& matched) {
-  Queued& queued = *matched.staged.queued;
-  Job& job = queued.job;
-  FreeLane(matched, job, 0);
-  // Sinks have been found there, and the input lies in its slot.
-  job.device = matched.lane->device();
-  queued.since = MonotonicClock::now();
-  const Claimant claimant = job.caller.claimant;
-  const double cost = job.expected_seconds / job.weight;
-  const JobId id = queued.id;
-  MutexLock lock(&mutex_);
-  if (!IsShort(job)) {
-    lane_shares_.Arrive(claimant);
-    lane_shares_.BecomeReady(claimant);
-  }
-  if (matched.staged.copied) for_memory_.Charge(claimant, cost);  // FreeLane has given it back
-  GoAhead(job);
-  lanes_->PutFirst({.job = id, .pool_bytes = job.device_bytes(), .only = job.device, .whole_pool = true});
-  for_lane_.PutBack(claimant, cost, id,
-                    {.queued = std::move(matched.staged.queued), .slots = std::move(matched.staged.slots)});
-  ShowDepth();
-}
-
-void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds) {
-  MutexLock lock(&mutex_);
-  const double difference = (seconds - job.expected_seconds) / job.weight;
-  for_lane_.Charge(job.caller.claimant, difference);
-  if (matched.staged.copied) for_memory_.Charge(job.caller.claimant, difference);
-  lanes_->GiveBack(matched.lane, job.device_bytes(), matched.kept);
-  if (!IsShort(job)) {
-    --long_running_;
-    lane_shares_.End(job.caller.claimant, job.device_seconds());
-    lane_shares_.Leave(job.caller.claimant, /*was_ready=*/true, MonotonicClock::now());
-    refused_after_.reset();  // a job of the same share may now be staged
   }
 }
 

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_STORE_TENSOR_ENTRY_H_
 #define WARPLINE_SERVER_STORE_TENSOR_ENTRY_H_
 
+#include <cstddef>
 #include <list>
 #include <memory>
 
@@ -13,6 +14,9 @@
 #include "server/store/tensor_store.h"
 
 namespace warpline {
+
+// The tensors that one holding of the store's lock drops or renews.
+inline constexpr std::size_t kTensorsAtOnce = 32;
 
 // Guarded by the store's mutex.
 struct TensorStore::Entry {

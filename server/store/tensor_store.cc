@@ -14,9 +14,6 @@
 namespace warpline {
 namespace {
 
-// The tensors that one holding of the lock drops or renews.
-constexpr std::size_t kAtOnce = 32;
-
 absl::Status NoSuchTensor(std::string_view id) {
   return absl::NotFoundError(absl::StrCat("there is no tensor ", Abbreviate(id),
                                           "; it may have been dropped, or its lease has ended"));
@@ -219,11 +216,6 @@ absl::StatusOr<Buffer> TensorStore::Allocate(const Caller& caller, int device, s
                 std::make_shared<Charged>(Charged{std::move(part), std::move(charge), std::move(memory)}));
 }
 
-void TensorStore::BeginLease(Entry& entry) {
-  entry.lease_begin = MonotonicClock::now();
-  if (entry.call != nullptr) entry.call->Use();
-}
-
 std::string TensorStore::Insert(OwnerId owner, std::shared_ptr<Entry> entry) {
   entry->key = {owner, ids_.New()};
   BeginLease(*entry);
@@ -243,56 +235,6 @@ TensorStore::Info TensorStore::Add(OwnerId owner, const TensorSpec& spec, absl::
   MutexLock lock(&mutex_);
   Insert(owner, entry);
   return InfoOf(*entry);
-}
-
-std::string TensorStore::AddUpload(OwnerId owner, const TensorSpec& spec, Buffer memory,
-                                   std::shared_ptr<StreamedCall> call) {
-  auto entry = std::make_shared<Entry>();
-  entry->spec = spec;
-  entry->ttl = options_.max_ttl;
-  entry->uses = 1;  // the call's, until RemoveUploads: it does not expire
-  entry->memory = std::move(memory);
-  entry->complete = spec.bytes == 0;
-  entry->is_upload = true;
-  entry->call = std::move(call);
-  MutexLock lock(&mutex_);
-  return Insert(owner, std::move(entry));
-}
-
-void TensorStore::RemoveUploads(OwnerId owner, std::span<const std::string> ids) {
-  std::vector<std::shared_ptr<Entry>> removed;  // go after the lock
-  MutexLock lock(&mutex_);
-  for (const std::string& id : ids) {
-    const auto found = entries_.find(Key(owner, id));
-    if (found != entries_.end()) removed.push_back(Remove(*found->second));
-  }
-}
-
-TensorStore::Info TensorStore::AddResult(OwnerId owner, const TensorSpec& spec, absl::Duration ttl,
-                                         Buffer memory, std::shared_ptr<StreamedCall> call) {
-  auto entry = std::make_shared<Entry>();
-  entry->spec = spec;
-  entry->ttl = ttl;
-  entry->memory = std::move(memory);
-  entry->complete = true;
-  entry->result = call->AddResult();
-  entry->call = std::move(call);
-  MutexLock lock(&mutex_);
-  Insert(owner, entry);
-  return InfoOf(*entry);
-}
-
-void TensorStore::DropIdleResults(absl::Duration idle) {
-  const MonotonicTime limit = MonotonicClock::now() - absl::ToChronoNanoseconds(idle);
-  std::vector<std::shared_ptr<Entry>> dropped;  // go after the lock
-  MutexLock lock(&mutex_);
-  std::vector<Entry*> found;
-  for (const auto& [key, entry] : entries_) {
-    if (entry->IsResult() && entry->uses == 0 && entry->call->used() <= limit) {
-      found.push_back(entry.get());
-    }
-  }
-  for (Entry* entry : found) dropped.push_back(Remove(*entry));
 }
 
 absl::StatusOr<TensorStore::Info> TensorStore::Create(const Caller& caller, const TensorSpec& spec,
@@ -392,30 +334,12 @@ absl::StatusOr<Buffer> TensorStore::Drop(OwnerId owner, std::string_view id) {
   return dropped->memory;
 }
 
-absl::StatusOr<TensorStore::Info> TensorStore::Renew(OwnerId owner, std::string_view id,
-                                                     std::optional<absl::Duration> ttl) {
-  MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(owner, id));
-  RenewEntry(*entry, ttl);
-  return InfoOf(*entry);
-}
-
-void TensorStore::RenewEntry(Entry& entry, std::optional<absl::Duration> ttl) {
-  if (entry.call != nullptr) return;  // only a use keeps a result
-  if (ttl.has_value()) entry.ttl = *ttl;
-  BeginLease(entry);
-  // A shorter lease must be found in time.
-  expiries_.erase({entry.expiry, &entry});
-  entry.expiry = entry.LeaseEnd();
-  expiries_.emplace(entry.expiry, &entry);
-}
-
 std::vector<Buffer> TensorStore::DropEach(OwnerId owner, std::span<const std::string> ids) {
   std::vector<Buffer> memory;
   while (!ids.empty()) {
     std::vector<std::shared_ptr<Entry>> dropped;  // go after the lock
     MutexLock lock(&mutex_);
-    const std::size_t count = std::min(ids.size(), kAtOnce);
+    const std::size_t count = std::min(ids.size(), kTensorsAtOnce);
     for (const std::string& id : ids.first(count)) {
       const absl::StatusOr<std::shared_ptr<Entry>> entry = Find(owner, id);
       if (!entry.ok()) continue;
@@ -425,22 +349,6 @@ std::vector<Buffer> TensorStore::DropEach(OwnerId owner, std::span<const std::st
     ids = ids.subspan(count);
   }
   return memory;
-}
-
-std::vector<absl::Duration> TensorStore::RenewEach(OwnerId owner, std::span<const std::string> ids,
-                                                   std::optional<absl::Duration> ttl) {
-  std::vector<absl::Duration> lengths;
-  while (!ids.empty()) {
-    MutexLock lock(&mutex_);
-    const std::size_t count = std::min(ids.size(), kAtOnce);
-    for (const std::string& id : ids.first(count)) {
-      const absl::StatusOr<std::shared_ptr<Entry>> entry = Find(owner, id);
-      if (entry.ok()) RenewEntry(**entry, ttl);
-      lengths.push_back(entry.ok() ? (*entry)->ttl : absl::ZeroDuration());
-    }
-    ids = ids.subspan(count);
-  }
-  return lengths;
 }
 
 std::vector<TensorStore::Info> TensorStore::List(OwnerId owner, std::string_view after,
@@ -457,37 +365,6 @@ std::vector<TensorStore::Info> TensorStore::List(OwnerId owner, std::string_view
 std::size_t TensorStore::size() const {
   MutexLock lock(&mutex_);
   return entries_.size();
-}
-
-void TensorStore::ExpireInTurn() {
-  // A lease in use is looked at again after a while.
-  constexpr std::chrono::seconds kAgain{1};
-  for (;;) {
-    std::shared_ptr<Entry> gone;  // with its memory, when the lock is no longer held
-    MutexLock lock(&mutex_);
-    const MonotonicTime next = expiries_.empty() ? kNever : expiries_.begin()->first;
-    const bool news = mutex_.AwaitUntil(
-        [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-          return stopping_ || (!expiries_.empty() && expiries_.begin()->first < next);
-        },
-        next);
-    if (stopping_) return;
-    if (news || expiries_.empty()) continue;
-    const MonotonicTime now = MonotonicClock::now();
-    const auto first = *expiries_.begin();
-    if (first.first > now) continue;
-    Entry& entry = *first.second;
-    const MonotonicTime end = entry.IsKept() ? now + kAgain : entry.LeaseEnd();
-    if (end <= now) {
-      expired_.Add();
-      if (entry.IsResult()) entry.call->Expire();
-      gone = Remove(entry);
-      continue;
-    }
-    expiries_.erase(expiries_.begin());
-    entry.expiry = end;
-    expiries_.emplace(end, &entry);
-  }
 }
 
 }  // namespace warpline

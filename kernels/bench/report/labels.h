@@ -21,7 +21,7 @@ std::string_view TypeName(const Problem& problem);
 std::string ShapeName(const Problem& problem);
 // "all", "0" or "0,2"; empty but for reductions
 std::string AxesName(const Problem& problem);
-// The axes of the input in the order of the output, "1,0"; empty but for transpositions
+// The axes of the input in the order of the output, as in "1,0". Empty except for transpositions.
 std::string PermName(const Problem& problem);
 // "reduce f32 16384x16384 axis 0", "transpose u8 8x4x3 perm 2,0,1". Whatever is not said is the plainest: a
 // sum, the reversal of two axes, a product without batch and epilogue, a result of the type of the inputs.

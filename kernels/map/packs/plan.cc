@@ -19,7 +19,7 @@ PackAccess AccessOf(PackLayout x, PackLayout y) {
   return x == PackLayout::kDense && y == PackLayout::kDense ? PackAccess::kDense : PackAccess::kWhole;
 }
 
-// From the first element of an operand with such strides to behind its last.
+// The number of elements that an operand with these strides spans, including gaps.
 std::int64_t ExtentOf(const PairWalk& walk, const std::int64_t* strides) {
   std::int64_t extent = 1;
   for (int axis = 0; axis < walk.rank; ++axis) extent += (walk.dims[axis] - 1) * strides[axis];

@@ -1,8 +1,8 @@
-// How a map of one operation is cut into packs of neighbouring elements, apart from the kernels (packs.cuh)
-// so that host tests can check it.
+// Plans how a map of one operation is cut into packs of neighbouring elements. It is separate from the
+// kernels (packs.cuh) so that host tests can check it.
 //
-// A pack is as many elements as make 16 bytes of the wider of input and result, so that one side is accessed
-// in whole vectors, and the other in narrower ones that a warp joins.
+// A pack is 16 bytes of the wider type of input and result, and the same number of elements of the other. So
+// one side is accessed in whole vectors, the other in narrower ones that are coalesced across a warp.
 #ifndef WARPLINE_KERNELS_MAP_PACKS_PLAN_H_
 #define WARPLINE_KERNELS_MAP_PACKS_PLAN_H_
 

@@ -22,8 +22,9 @@ MAX_NODES = 256
 MAX_INPUTS = 32
 MAX_OUTPUTS = 8
 
-# Steps that are nodes of a map, too: casts, and arrays that are made on the server (creation.py).
+# Arrays that the server creates (creation.py).
 _MADE = ("index", "full")
+# Operations that may be nodes of a map.
 _NODES = ("map", "cast", "constant", *_MADE)
 
 

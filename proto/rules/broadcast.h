@@ -1,0 +1,19 @@
+// How the operands of a map lie in its shape.
+#ifndef WARPLINE_PROTO_RULES_BROADCAST_H_
+#define WARPLINE_PROTO_RULES_BROADCAST_H_
+
+#include "absl/status/statusor.h"
+#include "kernels/shape.h"
+#include "proto/rules/convert_step.h"
+
+namespace warpline {
+
+// The strides by which a map of this rank reads the operand: 0 along axes where it has one element.
+Strides BroadcastStrides(const Operand& operand, int rank);
+
+// The shape of the map: the one that it asks for, or the smallest to which all inputs can be broadcast.
+absl::StatusOr<Shape> MapShape(const OperandList& inputs, const v1::MapStep& map);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_PROTO_RULES_BROADCAST_H_
