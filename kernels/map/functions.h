@@ -13,20 +13,11 @@
 #include <type_traits>
 
 #include "kernels/host_device.h"
+#include "kernels/map/complex_number.h"
 #include "kernels/map/fmod.h"
 #include "kernels/saturating_cast.h"
 
 namespace warpline::map {
-
-template <typename T>
-struct ComplexNumber {
-  T re = 0, im = 0;
-};
-
-template <typename T>
-inline constexpr bool kIsComplex = false;
-template <typename T>
-inline constexpr bool kIsComplex<ComplexNumber<T>> = true;
 
 // The result of comparisons and predicates.
 using Truth = std::uint32_t;

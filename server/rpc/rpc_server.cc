@@ -4,12 +4,10 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <deque>
 #include <future>
-#include <limits>
 #include <thread>
 #include <utility>
 
@@ -33,6 +31,7 @@
 #include "server/rpc/request_id.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/send_watchdog.h"
+#include "server/rpc/server_arguments.h"
 #include "server/rpc/tensor_service.h"
 #include "server/rpc/unary_call.h"
 #include "server/rpc/upload_watchdog.h"
@@ -43,12 +42,6 @@ namespace {
 
 // Calls that are ready to be taken: bursts up to this size find one waiting.
 constexpr int kReadyCalls = 64;
-
-// A connection that does not finish its TLS handshake, or does not begin to speak HTTP/2, is closed.
-constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
-
-// A connection that its client was asked to leave is closed after so long, whatever goes on there.
-constexpr absl::Duration kConnectionAgeGrace = absl::Hours(1);
 
 // For so long calls are still served that were made before the client had heard that it shall leave: if there
 // are none at the time, and in any case.
@@ -284,27 +277,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
       builder.experimental().AddExternalConnectionAcceptor(ExternalConnections::FROM_FD, impl->credentials);
   impl->unix_door = builder.experimental().AddExternalConnectionAcceptor(ExternalConnections::FROM_FD,
                                                                          grpc::InsecureServerCredentials());
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
-  builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                             static_cast<int>(absl::ToInt64Milliseconds(kHandshakeTimeout)));
-  // A client that does not even read its socket blocks a write, which no cancellation can take back. The
-  // connection's TCP_USER_TIMEOUT closes it, which frees what the write held; pings find those that are gone.
-  const int send_timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options.send_timeout));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, send_timeout_ms);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, send_timeout_ms);
-  if (options.max_connection_age > absl::ZeroDuration()) {
-    CloseGently();
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
-                               static_cast<int>(absl::ToInt64Milliseconds(options.max_connection_age)));
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
-                               static_cast<int>(absl::ToInt64Milliseconds(kConnectionAgeGrace)));
-  }
-  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // see inflate.h
-  grpc::ResourceQuota quota("warplined");
-  quota.Resize(static_cast<std::size_t>(options.memory_quota_bytes));
-  builder.SetResourceQuota(quota);
+  SetArguments(options, builder);
   builder.RegisterAsyncGenericService(&impl->service);
   for (int i = 0; i < options.threads; ++i) {
     const auto kind = i == 0 ? PollingThread::Kind::kSteady : PollingThread::Kind::kOnDemand;

@@ -9,7 +9,7 @@ import pytest
 
 import warpline
 from warpline import elementwise
-from warpline.programs import _graph_of
+from warpline.graphs import graph_of
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def client(daemon):
 
 def steps_of(*expressions):
     """The kinds of the steps, of maps with the number of their nodes."""
-    steps = json.loads(_graph_of(expressions).program.message)["steps"]
+    steps = json.loads(graph_of(expressions).program.message)["steps"]
     return [f"map {len(step['map']['nodes'])}" if "map" in step else next(k for k in step if k in (
         "transpose", "gemm", "reduce", "cast", "scale", "add")) for step in steps]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warpline import core, errors
+from warpline import core, errors, interrupts
 from warpline._core import ffi, lib
 from warpline.arguments import (Axes, activation_of, axes_of, beta_of, ddof_of, factor_of, fields_of, flag_of, from_front,
                                 perm_of, precision_of, reduce_op, reversed_axes)
@@ -211,7 +211,7 @@ class Request:
         options.report = reports
         if progress is not None and not callable(progress):
             raise TypeError(f"progress is a {type(progress).__name__}: a function of two numbers")
-        self._told = None if progress is None else core.Told(progress)
+        self._told = None if progress is None else interrupts.Told(progress)
         if self._told is not None:
             options.progress, options.progress_data = lib.warpline_python_progress, self._told.handle
         self._kept.append(identity)

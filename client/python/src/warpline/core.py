@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from warpline import errors, hints
+from warpline import errors, hints, interrupts
 from warpline._core import ffi, lib
 from warpline.dtypes import DTYPES, data_type
 
@@ -29,77 +29,6 @@ _TYPES = {f"DATA_TYPE_{name}": ffi.new("DLDataType *", (code, bits, 1))[0] for n
 _TENSOR, _SIZES = ffi.typeof("DLTensor *"), ffi.typeof("int64_t[]")
 _CPU = ffi.new("DLDevice *", (lib.kDLCPU, 0))[0]
 _DTYPES = {pair: DTYPES[f"DATA_TYPE_{name}"] for name, pair in _DLPACK.items()}
-
-
-# --- Interrupts
-
-# Exceptions that signal handlers have raised while the main thread waited in the library.
-_raised: list[BaseException] = []
-_main_thread = threading.main_thread()
-
-
-def _remember(kind: Any, error: BaseException, traceback: Any) -> int:
-    _raised.append(error)
-    return 1
-
-
-# Python runs the handlers of signals when this function begins. What they raise comes to _remember.
-@ffi.def_extern(error=1, onerror=_remember)  # type: ignore[misc]  # cffi has no type hints
-def warpline_python_poll(data: Any) -> int:
-    if _raised and threading.current_thread() is _main_thread:
-        return True
-    return bool(data) and bool(ffi.from_handle(data).is_set())
-
-
-class Told:
-    """A function that is told how far a call is, and the first exception that it has raised."""
-
-    def __init__(self, function: Callable[[int, int], None]) -> None:
-        self.function = function
-        self.raised: BaseException | None = None
-        self.handle = ffi.new_handle(self)
-
-    def __call__(self, done: int, total: int) -> None:
-        if self.raised is not None:
-            return
-        try:
-            self.function(done, total)
-        except Exception as error:  # there is nobody here to catch it
-            self.raised = error
-
-    def check(self) -> None:
-        """Raises what the function has raised."""
-        if self.raised is not None:
-            raise self.raised
-
-
-def _remember_only(kind: Any, error: BaseException, traceback: Any) -> None:
-    _raised.append(error)
-
-
-# A signal handler that raises in it ends the call, as above.
-@ffi.def_extern(onerror=_remember_only)  # type: ignore[misc]
-def warpline_python_progress(data: Any, done: int, total: int) -> None:
-    ffi.from_handle(data)(done, total)
-
-
-def _hear_signals() -> None:
-    """Makes calls of the main thread end when a signal handler raises."""
-    if threading.current_thread() is _main_thread:
-        lib.warpline_set_interrupt(lib.warpline_python_poll, NULL)
-
-
-_hear_signals()
-
-
-def interruptible(work: Callable[[], Any], stop: threading.Event) -> Any:
-    """Runs `work` in this thread, and ends its calls once `stop` is set."""
-    handle = ffi.new_handle(stop)
-    lib.warpline_set_interrupt(lib.warpline_python_poll, handle)
-    try:
-        return work()
-    finally:
-        lib.warpline_set_interrupt(NULL, NULL)
 
 
 # --- Text and programs
@@ -289,7 +218,7 @@ class Connection:
 
     def __init__(self, target: str, timeout: float, **options: Any) -> None:
         """options: those of warpline_client_options."""
-        _hear_signals()
+        interrupts.hear_signals()
         self.target = target
         self.timeout = timeout
         self._shares = options.get("shared_memory") == lib.WARPLINE_SHARED_AUTO
@@ -411,10 +340,9 @@ class Connection:
 
     def told(self, warning: Any) -> None:
         """Raises what a signal handler has raised meanwhile, and issues a warning if there is one."""
-        if _raised and threading.current_thread() is _main_thread:
-            error = _raised[0]
-            _raised.clear()
-            raise error
+        raised = interrupts.take_raised()
+        if raised is not None:
+            raise raised
         if warning:
             _warn(warning)
 

@@ -14,7 +14,6 @@ arrays have changed. Placeholders take new arrays in each run:
 The server checks shapes and types. Its errors name the step by the name that the caller gave, or by kind and number.
 """
 
-import json
 import operator
 import re
 import weakref
@@ -24,11 +23,11 @@ from typing import Any, NamedTuple, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
-from warpline import arguments, calls, core, elementwise, free, promotion
+from warpline import arguments, calls, elementwise, free, graphs, promotion
 from warpline.arrays import AnyOperand, Array, Operand, operand_of
 from warpline.arguments import Axes, fields_of
 from warpline.calls import Call, Input
-from warpline.dtypes import DTYPES, result_data_type
+from warpline.dtypes import result_data_type
 from warpline.expressions import Expression, Operation, Operators
 from warpline.inference import step_dtype
 from warpline.names import Activation, Precision, ReduceOp
@@ -61,7 +60,7 @@ class Program:
         self._constants: weakref.WeakValueDictionary[str, Expression] = weakref.WeakValueDictionary()
         self.outputs = tuple(x if isinstance(x, Expression) else self._expression(x) for x in outputs)
         # The expressions that the last run has computed, and their graph.
-        self._graph: tuple[list[Expression], Graph] | None = None
+        self._graph: tuple[list[Expression], graphs.Graph] | None = None
 
     def __repr__(self) -> str:
         outputs = ", ".join(x._description() for x in self.outputs)
@@ -110,7 +109,7 @@ class Program:
             alpha=arguments.factor_of("alpha", alpha), beta=beta,
             precision=arguments.precision_of(precision), has_bias=bias is not None,
             activation=arguments.activation_of(activation), out_data_type=out)
-        return self._step("gemm", [left, right, *terms], step, variant, name, _dtype_of(out))
+        return self._step("gemm", [left, right, *terms], step, variant, name, graphs.dtype_of(out))
 
     def reduce(self, x: Operators | Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", name: str = "") -> Expression:
@@ -118,14 +117,14 @@ class Program:
         step = fields_of(op=arguments.reduce_op(op), axes=arguments.axes_of(axis),
                          keepdims=arguments.flag_of("keepdims", keepdims),
                          ddof=arguments.ddof_of(ddof), out_data_type=result_data_type(dtype))
-        return self._step("reduce", [self._expression(x)], step, variant, name, _dtype_of(result_data_type(dtype)))
+        return self._step("reduce", [self._expression(x)], step, variant, name, graphs.dtype_of(result_data_type(dtype)))
 
     def cast(self, x: Operators | Input, dtype: npt.DTypeLike, *, variant: str = "",
              name: str = "") -> Expression:
         """Converts elements to another data type, as `Expression.astype` does. Neither type may be an 8-bit float, and
         complex numbers become complex numbers or bool only."""
         number = result_data_type(dtype)
-        return self._step("cast", [self._expression(x)], fields_of(data_type=number), variant, name, _dtype_of(number))
+        return self._step("cast", [self._expression(x)], fields_of(data_type=number), variant, name, graphs.dtype_of(number))
 
     def scale(self, x: Operators | Input, factor: float, *, variant: str = "", name: str = "") -> Expression:
         """Multiplies x by a number, and keeps the dtype of x: any except bool, complex types and 8-bit floats. (The
@@ -190,7 +189,7 @@ class Program:
     def _expression(self, x: Operators | Input) -> Expression:
         if not isinstance(x, Expression):
             return self.input(cast(Input, x))
-        if _common([self, x.program]) is None:
+        if graphs.common([self, x.program]) is None:
             raise ValueError(f"{x} belongs to another program")
         return x
 
@@ -205,7 +204,7 @@ class Program:
             operand = Operand(array, any_order=False)
         source = self._sources.get(key)
         if source is None:
-            source = Expression(self, operand=operand, dtype=_dtype_of(operand.data_type))
+            source = Expression(self, operand=operand, dtype=graphs.dtype_of(operand.data_type))
             self._sources[key] = source
         return source
 
@@ -227,7 +226,7 @@ class Program:
     def _step(self, kind: str, inputs: Sequence[Expression], fields: Any, variant: str, name: str,
               dtype: np.dtype[Any] | None = None) -> Expression:
         """dtype: that of the result, if the caller has chosen it."""
-        program = _common([self, *[x.program for x in inputs]])
+        program = graphs.common([self, *[x.program for x in inputs]])
         if program is None:
             raise ValueError(f"the inputs of a {kind} belong to different programs: {inputs}")
         if dtype is None:
@@ -237,24 +236,13 @@ class Program:
     def _compute(self, expression: Expression) -> Array:
         """Computes the expression with the client of a resident tensor in it. Raises TypeError if it has no resident
         tensor."""
-        tensor = _tensor_in(expression)
+        tensor = graphs.tensor_in(expression)
         if tensor is not None:
             return tensor._compute(expression)
         raise TypeError(f"{expression!r} is no array before it is computed: give it to a client's run")
 
 
 FREE = free.program = Program()
-
-
-def _common(programs: Sequence[Program]) -> Program | None:
-    """The single program among `programs`, ignoring FREE; None if there are several."""
-    found = {program for program in programs if program is not FREE}
-    return None if len(found) > 1 else found.pop() if found else FREE
-
-
-def _dtype_of(number: str) -> np.dtype[Any] | None:
-    """The dtype of a data type of the API; None for the operation's default, ""."""
-    return DTYPES.get(number)
 
 
 def _factor(factor: Any) -> Any:
@@ -296,112 +284,10 @@ def placeholder(name: str, dtype: npt.DTypeLike | None = None,
         raise ValueError(f"the placeholder's name is {name!r}: 1 to 64 letters, digits, '_', '.' or '-'")
     if name in _RESERVED:
         raise ValueError(f"a placeholder cannot be called {name!r}, as an argument of run is")
-    made = Expression(FREE, name, dtype=_dtype_of(result_data_type(dtype)))
+    made = Expression(FREE, name, dtype=graphs.dtype_of(result_data_type(dtype)))
     if shape is not None:
         made._shape = tuple(operator.index(size) for size in (shape if isinstance(shape, Sequence) else [shape]))
     return made
-
-
-class Graph(NamedTuple):
-    """The steps that compute some expressions, and their inputs."""
-
-    program: core.Program
-    # The inputs with their names, in the order in which they are sent.
-    inputs: list[tuple[str, Expression]]
-
-    def operands(self, given: Mapping[str, Any]) -> list[tuple[str, AnyOperand]]:
-        """The operands to send, with `given` for placeholders. Raises TypeError for unknown and missing names, and for
-        elements whose type is not the placeholder's."""
-        names = [name for name, x in self.inputs if x._operand is None]
-        if set(names) != set(given):
-            raise TypeError(f"the placeholders are {names or 'none'}, given are {list(given) or 'none'}")
-        operands = []
-        for name, x in self.inputs:
-            value = given.get(name)
-            if isinstance(value, Expression):
-                raise TypeError(f"placeholder {name!r} takes an array or a resident tensor, not {value}, which is to "
-                                "be computed first: run(e, keep=True) gives a tensor; or put it into the program "
-                                "instead of the placeholder")
-            operand = operand_of(value, any_order=False) if x._operand is None else x._operand
-            if x._dtype is not None and _dtype_of(operand.data_type) != x._dtype:
-                raise TypeError(f"placeholder {name!r} takes {x._dtype}, not {_dtype_of(operand.data_type)}")
-            if x._operand is None and x._shape is not None and operand.shape != x._shape:
-                raise ValueError(f"placeholder {name!r} takes an array of shape {x._shape}, not {operand.shape}")
-            operands.append((name, operand))
-        return operands
-
-
-def _tensor_in(expression: Expression) -> Any:
-    """A resident tensor that the expression reads or was made like, whose client can compute it; None if there is none."""
-    todo = [expression]
-    while todo:
-        for node in _needed([todo.pop()]):
-            if isinstance(node._operand, ResidentOperand):
-                return node._operand.tensor
-            if isinstance(node._near, Expression):
-                todo.append(node._near)
-            elif node._near is not None:
-                return node._near
-    return None
-
-
-def _needed(outputs: Sequence[Expression]) -> list[Expression]:
-    """All expressions that the given ones depend on, in an order in which they can be computed."""
-    needed: set[Expression] = set()
-    todo = list(outputs)
-    while todo:
-        x = todo.pop()
-        if x not in needed:
-            needed.add(x)
-            todo += x._inputs
-    return sorted(needed, key=lambda x: x._serial)
-
-
-def _graph_of(outputs: Sequence[Expression]) -> Graph:
-    if _common([x.program for x in outputs]) is None:
-        raise ValueError(f"of {', '.join(map(str, outputs))} one belongs to another program")
-    needed = _needed(outputs)
-    for x in outputs:
-        if x._operation is None:
-            raise ValueError(f"{x} is an input, of which there is nothing to compute: the elements of a resident "
-                             "tensor are what t.numpy() gives, or np.asarray(t)")
-    given = [x.name for x in needed if x.name]
-    if len(set(given)) < len(given):
-        raise ValueError(f"of the names {', '.join(given)} some are alike; a placeholder that is used several times is "
-                         "one object: x = placeholder(...)")
-    # Generated names depend only on the graph, so the server recognizes a repeated program.
-    names: dict[Expression, str] = {}
-    taken = set(given)
-    maps = elementwise.groups(needed, outputs)
-    further = {x for group in maps.values() for x in group.further}
-    made = [x for x in needed if x in maps or not elementwise.is_node(x)]
-    for i, x in enumerate(x for x in needed if x in further or x in maps or not elementwise.is_node(x)):
-        name = x.name or f"{x._operation.label if x._operation else 'x'}{i}"
-        while not x.name and name in taken:
-            name += "_"
-        taken.add(name)
-        names[x] = name
-    further_of: dict[Expression, Expression] = {}  # the places that a step gives beside its elements
-    for x in made:
-        if x._operation is not None and x._operation.kind == "further":
-            further_of.setdefault(x._inputs[0], x)
-    steps = []
-    for x in made:
-        if x._operation is None:
-            continue
-        kind, fields, variant = x._operation
-        inputs = list(x._inputs)
-        if kind == "further":
-            if further_of[inputs[0]] is x:
-                continue  # the step that it belongs to has named it
-            kind, inputs, fields = "cast", [further_of[inputs[0]]], {"data_type": "DATA_TYPE_I64"}
-        elif x in further_of:
-            fields = {**fields, "indices": names[further_of[x]]}
-        if x in maps and (kind != "cast" or len(maps[x].members) > 1):  # a cast alone is a step of its own
-            kind, (inputs, fields) = "map", elementwise.map_of(maps[x], names)
-        steps.append({"name": names[x], "inputs": [names[y] for y in inputs], "variant": variant, kind: fields})
-    message = {"steps": steps, "outputs": [names[x] for x in outputs]}
-    return Graph(core.program(json.dumps(message)), [(names[x], x) for x in made if x._operation is None])
 
 
 def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | None]:
@@ -460,11 +346,11 @@ def plan_run(given: Sequence[Any], inputs: Mapping[str, Any] | None = None, keep
     kept, wanted = calls.keep_of(keep, ttl, out, len(outputs)), calls.outs_of(out, len(outputs))
     if len(wanted) != len(outputs):
         raise ValueError(f"out has {len(wanted)} arrays for {len(outputs)} results")
-    computed, places = _distinct(outputs, kept.results)
+    computed, places = graphs.distinct(outputs, kept.results)
     if program and program._graph and _are_same(program._graph[0], computed):
         graph = program._graph[1]
     else:
-        graph = _graph_of(computed)
+        graph = graphs.graph_of(computed)
     if program:
         program._graph = computed, graph
     keeps, outs = [False] * len(computed), _outs(wanted, places, len(computed))
@@ -482,23 +368,6 @@ def _are_same(a: Sequence[Expression], b: Sequence[Expression]) -> bool:
 def plan_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None) -> Call:
     """The call of `plan_run`, for results that come as new arrays."""
     return plan_run(given, inputs).call
-
-
-def _distinct(outputs: Sequence[Expression], kept: Sequence[bool]) -> tuple[list[Expression], list[int]]:
-    """The expressions to compute, and for each output its place among them. kept: for each output, true if it stays on
-    the server."""
-    found: dict[Any, int] = {}
-    computed: list[Expression] = []
-    places = []
-    for x, keep in zip(outputs, kept):
-        value = x._value()
-        if (value, keep) not in found:
-            found[value, keep] = len(computed)
-            # One step has one result, so another one is made for a result that is both kept and sent.
-            twin = Expression(x.program, "", x._inputs, x._operation, dtype=x.dtype)
-            computed.append(twin if (value, not keep) in found else x)
-        places.append(found[value, keep])
-    return computed, places
 
 
 def _outs(wanted: Sequence[Array | None], places: Sequence[int], count: int) -> list[Array | None]:

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from warpline import core
+from warpline import interrupts
 from warpline.residents import Resident
 
 _P = ParamSpec("_P")
@@ -40,7 +40,7 @@ async def in_thread(work: Callable[[], _T], cancel: Callable[[], object] = lambd
 async def calling(work: Callable[[], _T], discard: Callable[[_T], object] = lambda _: None) -> _T:
     """Runs `work`, which calls the library, in a thread. Cancelling the task cancels its calls."""
     stop = threading.Event()
-    return await in_thread(lambda: cast(_T, core.interruptible(work, stop)), stop.set, discard)
+    return await in_thread(lambda: cast(_T, interrupts.interruptible(work, stop)), stop.set, discard)
 
 
 async def copying(arrays: Iterable[Any], work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -1,0 +1,47 @@
+#include "server/rpc/server_arguments.h"
+
+#include <grpc/grpc.h>
+#include <grpcpp/resource_quota.h>
+
+#include <cstddef>
+#include <limits>
+
+#include "absl/time/time.h"
+#include "server/rpc/gentle_close.h"
+
+namespace warpline {
+namespace {
+
+// A connection that does not finish its TLS handshake, or does not begin to speak HTTP/2, is closed.
+constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
+
+// A connection that its client was asked to leave is closed after so long, whatever goes on there.
+constexpr absl::Duration kConnectionAgeGrace = absl::Hours(1);
+
+}  // namespace
+
+void SetArguments(const RpcServer::Options& options, grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(absl::ToInt64Milliseconds(kHandshakeTimeout)));
+  // A client that does not even read its socket blocks a write, which no cancellation can take back. The
+  // connection's TCP_USER_TIMEOUT closes it, which frees what the write held; pings find those that are gone.
+  const int send_timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options.send_timeout));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, send_timeout_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, send_timeout_ms);
+  if (options.max_connection_age > absl::ZeroDuration()) {
+    CloseGently();
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                               static_cast<int>(absl::ToInt64Milliseconds(options.max_connection_age)));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+                               static_cast<int>(absl::ToInt64Milliseconds(kConnectionAgeGrace)));
+  }
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // see inflate.h
+  grpc::ResourceQuota quota("warplined");
+  quota.Resize(static_cast<std::size_t>(options.memory_quota_bytes));
+  builder.SetResourceQuota(quota);
+}
+
+}  // namespace warpline
