@@ -14,6 +14,8 @@
 namespace warpline {
 namespace {
 
+constexpr std::size_t kMaxRegionsPerOwner = 1024;
+
 std::vector<std::size_t> OfEachDevice(const Backend& backend, std::size_t DeviceInfo::*bytes) {
   std::vector<std::size_t> each;
   for (const DeviceInfo& device : backend.devices()) each.push_back(device.*bytes);
@@ -78,14 +80,13 @@ void MakeStores(const ServerOptions& options, const Machine& machine, const Acce
                            .owner_metrics = access.owner_metrics.get()},
       allocate, metrics);
   core.region_bytes = options.RegionBytes(static_cast<std::int64_t>(AvailableMemoryBytes()));
-  core.regions.emplace(
-      RegionStore::Options{.max_bytes = static_cast<std::size_t>(core.region_bytes),
-                           .max_bytes_per_owner = options.region_bytes_per_owner,
-                           .max_regions = machine.MaxRegions(),
-                           .max_regions_per_owner = static_cast<std::size_t>(options.regions_per_owner),
-                           .limits_of = access.limits_of,
-                           .owner_metrics = access.owner_metrics.get()},
-      metrics);
+  core.regions.emplace(RegionStore::Options{.max_bytes = static_cast<std::size_t>(core.region_bytes),
+                                            .max_bytes_per_owner = options.region_bytes_per_owner,
+                                            .max_regions = machine.MaxRegions(),
+                                            .max_regions_per_owner = kMaxRegionsPerOwner,
+                                            .limits_of = access.limits_of,
+                                            .owner_metrics = access.owner_metrics.get()},
+                       metrics);
 }
 
 }  // namespace

@@ -120,9 +120,6 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "Shared regions of one owner; 0 to 1024G. auto (default): owners, or without identities addresses, "
       "users and their "
       "connections, share --region-bytes fairly: each may take three quarters of what the others leave.");
-  add("regions-per-owner", "N", Integer(o.regions_per_owner, 1, 100000),
-      "Shared regions of one owner, or without identities of one address or user; 1 to 100000. Default "
-      "1024.");
   add("grpc-memory-bytes", "BYTES", BytesOrZero(o.grpc_memory_bytes, 16 * kMiB, 1024 * kGiB),
       "gRPC's buffers for incoming messages, all connections together; 16M to 1024G. Connections that exceed "
       "it are closed. 0 (default): 6 x max-inline-bytes.");

@@ -41,7 +41,6 @@ struct ServerOptions {
   // The memory of all shared regions together; nothing: a quarter of the memory that is available at start.
   std::optional<std::int64_t> region_bytes;
   std::optional<std::int64_t> region_bytes_per_owner;  // nothing: owners share region_bytes fairly
-  std::int64_t regions_per_owner = 1024;
   std::int64_t max_jobs = 1024;
   std::int64_t max_job_bytes = 0;      // 0: 4 x max_inline_bytes
   std::int64_t grpc_memory_bytes = 0;  // 0: 6 x max_inline_bytes

@@ -17,6 +17,8 @@ inline constexpr RemovedFlag kRemovedFlags[] = {
     {"max-streams",
      "not needed: a connection has 128 calls at a time, and a client may open more connections"},
     {"owner-label-limit", "not needed: the first 50 owners have metrics of their own"},
+    {"regions-per-owner",
+     "not needed: an owner may have 1024 regions; --region-bytes-per-owner limits their bytes"},
     {"tune", "not needed: the server chooses kernels by rules", false},
     {"tuning", "not needed: the server chooses kernels by rules"},
     {"tuning-file", "not needed: the server chooses kernels by rules"},

@@ -169,7 +169,7 @@ absl::Status RegionStore::CheckRoom(const Caller& caller, std::size_t bytes) con
   const bool is_full = own.bytes > most || bytes > most - own.bytes;
   if ((is_limited && is_full) || own.regions >= options_.max_regions_per_owner) {
     return full("the owner's", own, most, options_.max_regions_per_owner,
-                "--region-bytes-per-owner, --regions-per-owner, or the owner's quota");
+                "--region-bytes-per-owner, or the owner's quota");
   }
   if (bytes > options_.max_bytes - all_.bytes) {
     return full("all", all_, options_.max_bytes, options_.max_regions, "--region-bytes");

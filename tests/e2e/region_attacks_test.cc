@@ -67,7 +67,7 @@ class RegionAttacksTest : public ::testing::Test {
 
   const std::string path_ = ::testing::TempDir() + "/warpline_attacks_" + std::to_string(getpid());
   const std::string socket_ = path_ + ".regions";
-  Daemon daemon_{{"--listen=unix:" + path_, "--region-bytes=256M", "--regions-per-owner=8"}};
+  Daemon daemon_{{"--listen=unix:" + path_, "--region-bytes=256M"}};
   // The parameters of SlowProduct: its matrices, the place of its result, and the region.
   const bool cpu_ = daemon_.backend() == "cpu";
   const std::int64_t side_ = cpu_ ? kSlowSide : 4096, product_at_ = cpu_ ? 8 << 20 : 64 << 20;
@@ -152,10 +152,11 @@ TEST_F(RegionAttacksTest, PacketsThatMakeNoSenseEndTheConnection) {
 
 TEST_F(RegionAttacksTest, WhoHoldsAllThatThereIsDoesNotStopOthersFromComputing) {
   std::vector<std::unique_ptr<SharedRegion>> held;
-  for (int i = 0; i < 8; ++i) held.push_back(Region());
+  // All that one client may have.
+  for (int i = 0; i < 9; ++i) held.push_back(Region(16 * kMiB));
   const auto refused = OpenTicket(channel_, kMiB);
   EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(refused.status.error_message(), HasSubstr("8 regions take 8388608 bytes"));
+  EXPECT_THAT(refused.status.error_message(), HasSubstr("shared regions 150994944 are in use"));
   EXPECT_TRUE(DetailsOf(refused.status).has_retry_info);
   const auto never = OpenTicket(channel_, 512 * kMiB);
   EXPECT_EQ(never.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -166,7 +167,7 @@ TEST_F(RegionAttacksTest, WhoHoldsAllThatThereIsDoesNotStopOthersFromComputing) 
   v1::TransposeResponse response;
   EXPECT_TRUE(stub_->Transpose(&context, IotaTranspose(2, 3), &response).ok());
   held.pop_back();
-  EXPECT_TRUE(daemon_.AwaitMetric("warpline_regions", "", 7));
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_regions", "", 8));
   EXPECT_TRUE(OpenTicket(channel_, kMiB).status.ok());
 }
 

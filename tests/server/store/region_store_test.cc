@@ -153,7 +153,7 @@ TEST_F(RegionStoreTest, RegionsAreBoundedInNumber) {
   std::vector<std::string> ids;
   for (int i = 0; i < 3; ++i) ids.push_back(Made(1));
   EXPECT_THAT(store_.Open(CallerWith(kRegionOwner), kPage),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("--regions-per-owner")));
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the limits are 3 and ")));
   for (int i = 0; i < 2; ++i) ids.push_back(Made(1, kRegionOther));
   EXPECT_THAT(store_.Open(CallerWith(kRegionOther), kPage),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("of 5 shared regions 5 are in use")));
