@@ -11,10 +11,11 @@ absl::StatusOr<Gate> Gate::Create() {
   return Gate(std::move(memory));
 }
 
-absl::Status Gate::Enqueue(cudaStream_t stream) {
+absl::Status Gate::Enqueue(cudaStream_t stream, std::size_t steps) {
   ++turn_;
   auto* const words = reinterpret_cast<std::uint32_t*>(memory_.bytes().data());
-  return ToStatus(LaunchGate(words, words + 1, turn_, kMaxWaitNanoseconds, stream), "closing a gate");
+  const std::uint64_t wait = kMaxWaitNanoseconds + steps * kMaxWaitNanosecondsPerStep;
+  return ToStatus(LaunchGate(words, words + 1, turn_, wait, stream), "closing a gate");
 }
 
 }  // namespace warpline::gpu

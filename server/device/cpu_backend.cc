@@ -240,6 +240,7 @@ class CpuBackend : public Backend {
   absl::StatusOr<CompiledProgram> Compile(const Program& program, const MemoryPlan& plan) const override {
     auto compiled = std::make_shared<CpuProgram>();
     std::size_t workspace = 0;
+    compiled->rows.reserve(program.steps.size());
     for (const Step& step : program.steps) {
       compiled->rows.push_back(FindRow(step));
       workspace = std::max(workspace, WorkspaceOf(step.problem, compiled->rows.back()));

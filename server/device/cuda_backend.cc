@@ -239,7 +239,7 @@ class CudaBackend : public Backend {
 
   absl::StatusOr<CompiledProgram> Compile(const Program& program, const MemoryPlan& plan) const override {
     const std::shared_ptr<const CudaProgram> compiled = CompileForCuda(
-        program, plan, kinds_,
+        program, plan, kinds_, devices_.size(),
         {.lane_bytes = options_.lane_bytes, .paths = options_.paths, .cutting = options_.cutting});
     std::size_t limit = 0;
     for (const DeviceInfo& device : infos_) limit = std::max(limit, device.pool_bytes);

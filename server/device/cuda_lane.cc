@@ -76,17 +76,25 @@ CudaLane::~CudaLane() {
   }
 }
 
+bool CudaLane::LacksGraph(const CudaProgram& program, Path path) const {
+  if (!MayBeGraph(program, path)) return false;
+  // A graph on one of the two streams is enough: the other stream is used for a moment, beside a long job.
+  for (const bool urgent : {false, true}) {
+    const std::uint64_t key = KeyOf(program, path, urgent);
+    if (cache_.Peek(key) != nullptr || no_graphs_.contains(key)) return false;
+  }
+  return true;
+}
+
 bool CudaLane::LaunchesAtOnce(const Program&, const MemoryPlan& memory, const DeviceProgram* compiled) const {
   const auto& program = static_cast<const CudaProgram&>(*compiled);
   const CudaPlan& plan = PlanFor(program);
-  const int launches = plan.launches.load(std::memory_order_relaxed);
+  const int launches = LaunchesOf(program).load(std::memory_order_relaxed);
   // A library may have a module to load first.
   if (launches == 0) return !memory.Has(Area::kResident) && plan.among_others == Path::kMapped;
   if (launches < kLaunchesBeforeGraph) return true;
-  // This lane may still have its graphs to make, of which the first takes longest.
-  return !MayBeGraph(program, plan.among_others) ||
-         cache_.Peek(KeyOf(program, plan.among_others, false)) != nullptr ||
-         cache_.Peek(KeyOf(program, plan.among_others, true)) != nullptr;
+  // A program that always has the device to itself needs no graph for the other path.
+  return !LacksGraph(program, plan.alone) || !LacksGraph(program, plan.among_others);
 }
 
 absl::Status CudaLane::EnsureTimingEvents(const Run& run) {
@@ -224,12 +232,15 @@ absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
   if (run.path == Path::kMapped && !SharedSlicesAreAligned(staged.bindings)) run.path = Path::kCopied;
   run.brief = staged.wait_briefly && run.path == Path::kMapped;
   run.memory = MemoryOf(*staged.plan, run.path);
-  run.prepared = run.plan->launches.fetch_add(1, std::memory_order_relaxed) == 0;
+  run.prepared = LaunchesOf(*run.program).load(std::memory_order_relaxed) == 0;
   // Libraries load their modules at the first launch, which takes longer than a gate holds.
   run.timed = !run.prepared && IsTimeToTime();
   Bindings with_copies;
   absl::Status status = FetchPeers(staged, with_copies, run);
   if (status.ok()) status = Enqueue(staged, run);
+  if (status.ok() && LaunchesOf(*run.program).load(std::memory_order_relaxed) <= kLaunchesBeforeGraph) {
+    LaunchesOf(*run.program).fetch_add(1, std::memory_order_relaxed);
+  }
   if (status.ok() && run.brief) {
     if (EndsBriefly()) {
       if (run.timed) RecordTimes(*staged.program, run);
@@ -291,7 +302,7 @@ absl::Status CudaLane::Enqueue(const StagedProgram& staged, Run& run) {
   RETURN_IF_ERROR(EnsureTimingEvents(run));
   std::tie(run.input_bytes, run.output_bytes) = CopiedBytes(staged);
   if (!by_calls) return EnqueueWork(staged, run);
-  RETURN_IF_ERROR(gate_->Enqueue(StreamFor(staged)));
+  RETURN_IF_ERROR(gate_->Enqueue(StreamFor(staged), run.plan->steps.size()));
   absl::Status enqueued = EnqueueWork(staged, run);
   gate_->Open();
   return enqueued;
@@ -315,7 +326,7 @@ absl::Status CudaLane::EnqueueWork(const StagedProgram& staged, Run& run) {
     last = device_.cuts->last();
   } else if (known != nullptr) {
     const nvtx::Range range(nvtx::Name::kLaunchGraph);
-    RETURN_IF_ERROR(known->graph->Launch(BasesOf(staged, run.path), last));
+    RETURN_IF_ERROR(known->graph.Launch(BasesOf(staged, run.path), last));
     run.variants = known->variants;
   } else {
     RETURN_IF_ERROR(RunByCalls(staged, run));

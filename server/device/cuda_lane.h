@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "kernels/gpu/gate.h"
@@ -41,13 +42,13 @@ class CudaLane : public Lane {
   static constexpr int kLaunchesBeforeGraph = 8;
   // A program that the lane launches as a graph, on one path and one stream.
   struct Entry {
-    std::optional<gpu::RepointedGraph> graph;  // none: it cannot be one
-    VariantNames variants;                     // that the graph runs
+    gpu::RepointedGraph graph;
+    VariantNames variants;  // that it runs
 
     // An estimate by the number of nodes of what the graph takes of the device's memory: CUDA does not tell,
     // and what is free changes by whole blocks, for every process. Graphs of three nodes took 105,120 bytes
     // each on an H200 with driver 580.
-    std::size_t GraphBytes() const { return graph.has_value() ? graph->nodes() * 35040 : 0; }
+    std::size_t GraphBytes() const { return graph.nodes() * 35040; }
   };
   // The state of one launch.
   struct Run {
@@ -68,6 +69,9 @@ class CudaLane : public Lane {
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
   const CudaPlan& PlanFor(const CudaProgram& program) const { return program.plans[device_.kind]; }
+  std::atomic<int>& LaunchesOf(const CudaProgram& program) const {
+    return program.launches[static_cast<std::size_t>(device_.info.ordinal)];
+  }
   // On the slots or over copies, as the path says.
   absl::Status RunByCalls(const StagedProgram& staged, Run& run);
   absl::Status RunOnSlots(const StagedProgram& staged, const StepScalars* scalars, Run& run);
@@ -97,6 +101,8 @@ class CudaLane : public Lane {
   static std::uint64_t KeyOf(const CudaProgram& program, Path path, bool urgent) {
     return 4 * program.id() + (path == Path::kMapped ? 2 : 0) + (urgent ? 1 : 0);
   }
+  // Returns whether it may be one, and this lane has not made it yet.
+  bool LacksGraph(const CudaProgram& program, Path path) const;
   // Returns the graph for this launch, which is made if the program has been launched often enough; null:
   // there is none, and calls go on.
   Entry* GraphFor(const StagedProgram& staged, Run& run);
@@ -138,9 +144,10 @@ class CudaLane : public Lane {
   TimingEvents timing_;
   std::optional<gpu::Gate> gate_;  // of devices that use host pointers, if jobs are sampled at all
   GraphCache<Entry> cache_;
-  bool pool_in_pieces_ = false;            // at the last launch, which failed by it
-  int untimed_ = 0;                        // launches since one was timed
-  std::optional<MonotonicTime> timed_at_;  // nothing before the first
+  absl::flat_hash_set<std::uint64_t> no_graphs_;  // keys of programs that cannot be graphs
+  bool pool_in_pieces_ = false;                   // at the last launch, which failed by it
+  int untimed_ = 0;                               // launches since one was timed
+  std::optional<MonotonicTime> timed_at_;         // nothing before the first
 };
 
 }  // namespace warpline

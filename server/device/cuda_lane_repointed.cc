@@ -57,25 +57,28 @@ CudaLane::Entry* CudaLane::GraphFor(const StagedProgram& staged, Run& run) {
   if (run.timed || !MayBeGraph(*run.program, run.path)) return nullptr;
   const std::uint64_t key = KeyOf(*run.program, run.path, staged.urgent);
   Entry* known = cache_.Find(key);
-  if (known == nullptr && run.plan->launches.load(std::memory_order_relaxed) > kLaunchesBeforeGraph) {
+  const bool is_due = LaunchesOf(*run.program).load(std::memory_order_relaxed) >= kLaunchesBeforeGraph;
+  if (known == nullptr && is_due && !no_graphs_.contains(key)) {
     run.prepared = true;
-    Entry entry;
-    if (absl::StatusOr<gpu::RepointedGraph> graph = MakeGraph(staged, run); graph.ok()) {
-      entry.graph.emplace(*std::move(graph));
-      entry.variants = run.variants;
+    absl::StatusOr<gpu::RepointedGraph> graph = MakeGraph(staged, run);
+    if (graph.ok()) {
+      Entry entry{*std::move(graph), run.variants};
+      const std::size_t bytes = entry.GraphBytes();
+      known = cache_.Insert(key, std::move(entry), bytes, staged.owner);
       metrics_.graph_cache.instantiations.Add();
     } else {
-      // The calls go on. Nothing else has been enqueued on the stream.
+      // The calls go on. Of the program nothing is on the stream but copies from other devices.
       Log("info", "a program is not made a graph",
           {{"variants", absl::StrJoin(run.variants, ",", absl::StreamFormatter())},
            {"reason", std::string(graph.status().message())}});
       device_.completion->ReportError(graph.status());
+      constexpr std::size_t kMaxKept = 4096;
+      if (no_graphs_.size() >= kMaxKept) no_graphs_.clear();
+      no_graphs_.insert(key);
     }
-    const std::size_t bytes = entry.GraphBytes();
-    known = cache_.Insert(key, std::move(entry), bytes, staged.owner);
   }
-  const bool fits =
-      known != nullptr && known->graph.has_value() && known->graph->Fits(BasesOf(staged, run.path));
+  const bool fits = known != nullptr && known->graph.Fits(BasesOf(staged, run.path));
+  (fits ? metrics_.graph_cache.hits : metrics_.graph_cache.misses).Add();
   return fits ? known : nullptr;
 }
 

@@ -1,7 +1,9 @@
 #include "server/device/cuda_plan.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/align.h"
@@ -10,10 +12,12 @@
 namespace warpline {
 namespace {
 
-// Addresses that are only asked for their alignment.
+// Addresses that are only asked for their alignment, and of which no two are equal.
 AddressTable AlignedTable(const MemoryPlan& memory) {
   AddressTable table(memory);
-  std::fill(table.tensors.begin(), table.tensors.end(), reinterpret_cast<std::byte*>(kTensorAlignment));
+  for (std::size_t i = 0; i < table.tensors.size(); ++i) {
+    table.tensors[i] = reinterpret_cast<std::byte*>((i + 1) * kTensorAlignment);
+  }
   return table;
 }
 
@@ -23,13 +27,31 @@ StepChoice ChooseFor(const Step& step, const Operands& operands, const DeviceTra
       step.problem);
 }
 
-std::size_t WorkspaceOf(const Problem& problem, const StepChoice& choice, const DeviceTraits& traits) {
+// Returns the workspace of the choice. A library may refuse a product at its launch: then it is enough for
+// the next row too, unless the step names a variant.
+std::size_t WorkspaceOf(const Step& step, const StepChoice& choice, const DeviceTraits& traits) {
   return std::visit(
       [&]<typename ProblemT>(const ProblemT& p) -> std::size_t {
-        const auto* row = std::get<CudaChoice<ProblemT>>(choice).row;
-        return row == nullptr ? 0 : row->workspace_bytes(p, traits);
+        const auto& first = std::get<CudaChoice<ProblemT>>(choice);
+        if (first.row == nullptr) return 0;
+        std::size_t bytes = first.row->workspace_bytes(p, traits);
+        if (std::is_same_v<ProblemT, GemmProblem> && step.variant.empty()) {
+          const CudaChoice<ProblemT> next = ChooseAfter(first, p, traits);
+          if (next.row != nullptr) bytes = std::max(bytes, next.row->workspace_bytes(p, traits));
+        }
+        return bytes;
       },
-      problem);
+      step.problem);
+}
+
+// The memory on the heap of a choice.
+std::size_t HeapBytes(const StepChoice& any) {
+  const auto* map = std::get_if<CudaChoice<MapProblem>>(&any);
+  const auto* plan = map == nullptr ? nullptr : std::get_if<MapPlan>(&map->plan.arguments);
+  if (plan == nullptr) return 0;
+  return plan->code.instructions.capacity() * sizeof(MapInstruction) +
+         plan->code.uniforms.capacity() * sizeof(MapUniform) +
+         plan->code.results.capacity() * sizeof(std::uint16_t);
 }
 
 // Returns the bytes that a program takes of the device's pool, with the most workspace that a step needs.
@@ -84,8 +106,9 @@ bool operator==(const CudaKind& a, const CudaKind& b) {
 std::size_t CudaProgram::bytes() const {
   std::size_t bytes = sizeof(CudaProgram);
   for (const CudaPlan& plan : plans) {
-    bytes += sizeof(CudaPlan) + plan.steps.size() * sizeof(StepChoice) +
-             plan.cuts.size() * sizeof(CudaChoice<TransposeProblem>);
+    bytes += sizeof(CudaPlan) + plan.steps.capacity() * sizeof(StepChoice) +
+             plan.cuts.capacity() * sizeof(CudaChoice<TransposeProblem>);
+    for (const StepChoice& choice : plan.steps) bytes += HeapBytes(choice);
     if (plan.cutting.has_value())
       bytes += plan.cutting->pieces.size() * (sizeof(Piece) + sizeof(std::size_t));
   }
@@ -93,16 +116,18 @@ std::size_t CudaProgram::bytes() const {
 }
 
 std::unique_ptr<CudaProgram> CompileForCuda(const Program& program, const MemoryPlan& memory,
-                                            std::span<const CudaKind> kinds, const CudaPlanOptions& options) {
-  auto compiled = std::make_unique<CudaProgram>(kinds.size());
+                                            std::span<const CudaKind> kinds, std::size_t devices,
+                                            const CudaPlanOptions& options) {
+  auto compiled = std::make_unique<CudaProgram>(kinds.size(), devices);
   const AddressTable addresses = AlignedTable(memory);
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     const DeviceTraits& traits = kinds[k].traits;
     std::size_t workspace = 0;
+    compiled->plans[k].steps.reserve(program.steps.size());
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const Step& step = program.steps[i];
       compiled->plans[k].steps.push_back(ChooseFor(step, addresses.OperandsOf(step, i), traits));
-      workspace = std::max(workspace, WorkspaceOf(step.problem, compiled->plans[k].steps.back(), traits));
+      workspace = std::max(workspace, WorkspaceOf(step, compiled->plans[k].steps.back(), traits));
     }
     // Any device may run the program, so the kind whose kernels need most decides.
     compiled->device_bytes = std::max(compiled->device_bytes, PoolBytes(memory, workspace, options));

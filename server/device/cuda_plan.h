@@ -44,19 +44,19 @@ struct CudaPlan {
   std::optional<Cutting> cutting;                  // if either is kBlocks
   std::vector<CudaChoice<TransposeProblem>> cuts;  // for its pieces, which have few different problems
   std::vector<std::size_t> cut_of;                 // number among `cuts`, for each piece
-  // Launches so far, over all devices of the kind.
-  mutable std::atomic<int> launches = 0;
 
   const CudaChoice<TransposeProblem>& ChoiceOfPiece(std::size_t piece) const { return cuts[cut_of[piece]]; }
 };
 
 struct CudaProgram : DeviceProgram {
-  explicit CudaProgram(std::size_t kinds) : plans(kinds) {}
+  CudaProgram(std::size_t kinds, std::size_t devices) : plans(kinds), launches(devices) {}
   std::size_t bytes() const override;
 
   std::vector<CudaPlan> plans;  // for each kind of GPU of the node
   // The bytes of a device's pool that it takes, in pieces or whole; 0 if a lane's memory is enough.
   std::size_t device_bytes = 0;
+  // Successful launches so far on each device, as far as lanes count them.
+  mutable std::vector<std::atomic<int>> launches;
 };
 
 struct CudaPlanOptions {
@@ -65,10 +65,11 @@ struct CudaPlanOptions {
   CutOptions cutting;
 };
 
-// Compiles a valid program for the node's kinds of GPUs. The operands of its steps begin at multiples of
-// kTensorAlignment, but for their offsets.
+// Compiles a valid program for the node's `devices` GPUs, which are of these kinds. The operands of its steps
+// begin at multiples of kTensorAlignment, but for their offsets.
 std::unique_ptr<CudaProgram> CompileForCuda(const Program& program, const MemoryPlan& memory,
-                                            std::span<const CudaKind> kinds, const CudaPlanOptions& options);
+                                            std::span<const CudaKind> kinds, std::size_t devices,
+                                            const CudaPlanOptions& options);
 
 // The cost of a step by its choice.
 VariantCost CostOf(const Problem& problem, const StepChoice& choice, const DeviceTraits& traits);

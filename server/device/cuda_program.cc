@@ -1,16 +1,10 @@
 #include "server/device/cuda_program.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
-#include "kernels/align.h"
-#include "kernels/gpu/capture.h"
 #include "kernels/gpu/empty_kernel.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
-#include "server/observe/nvtx.h"
 
 namespace warpline {
 namespace {

@@ -19,7 +19,8 @@ namespace warpline {
 // recently used one, so that an owner who goes through many programs does not evict everybody else's. A
 // value belongs to the owner that inserted it, also when others use it.
 //
-// Belongs to one lane; not thread-safe. Counts hits, misses, evictions, entries and bytes.
+// Belongs to one lane; not thread-safe. Counts evictions, entries and bytes. A program that is compiled anew,
+// as one whose plan was evicted, is another one: what was built for it before goes in its turn.
 template <typename Value>
 class GraphCache {
  public:
@@ -39,8 +40,7 @@ class GraphCache {
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
-  // Returns what Find would return, but counts no hit and no miss. The value does not become the most
-  // recently used one.
+  // Returns what Find would return. The value does not become the most recently used one.
   const Value* Peek(std::uint64_t key) const {
     const auto found = index_.find(key);
     return found == index_.end() ? nullptr : &found->second->value;
@@ -50,11 +50,7 @@ class GraphCache {
   // valid until the next Insert.
   Value* Find(std::uint64_t key) {
     const auto found = index_.find(key);
-    if (found == index_.end()) {
-      series_.misses.Add();
-      return nullptr;
-    }
-    series_.hits.Add();
+    if (found == index_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, found->second);
     return &found->second->value;
   }

@@ -57,7 +57,7 @@ class DeviceWatchdog {
     int device = -1;
     int slot = -1;
   };
-  // A job starts on the device, which is expected to take it `estimate_seconds` (Backend::EstimateSeconds).
+  // A job starts on the device, which is expected to take it `estimate_seconds` (Backend::Compile).
   Token Started(int device, double estimate_seconds);
   // It has ended, whether well or not.
   void Ended(Token token);

@@ -94,7 +94,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
       MutexLock lock(&mutex_);
       largest = lanes_->LargestPool(job.device);
     }
-    // CheckFits of the backend has looked at the largest pool of all devices.
+    // Backend::Compile has looked at the largest pool of all devices.
     if (bytes > largest) {
       std::string text = absl::StrCat("the request needs ", bytes, " bytes of scratch memory on device ",
                                       job.device.value_or(0), ", where its resident tensors lie");
@@ -229,7 +229,8 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   matched.alone = !staged.queued->job.crowded && (idle || (kept && lanes_->busy_kept() == 0));
   matched.kept = kept;
   // Among short jobs none need go first, and a graph is made for each stream that runs a program.
-  matched.urgent = kept && lanes_->busy_kept() < options_.lanes_kept && long_running_ > 0;
+  matched.urgent =
+      kept && lanes_->busy_kept() < options_.lanes_kept && (options_.always_urgent || long_running_ > 0);
   if (const Job& job = staged.queued->job; !IsShort(job)) {
     ++long_running_;
     lane_shares_.Start(job.caller.claimant, job.device_seconds());

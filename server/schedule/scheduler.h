@@ -66,6 +66,9 @@ class Scheduler {
   struct Options {
     int lanes_per_device = 1;
     int lanes_kept = 0;  // of these, for short jobs
+    // Jobs on lanes that are kept are urgent always, not only beside long ones: they have multiprocessors of
+    // their own.
+    bool always_urgent = false;
     // A job is short within both limits: the device time, by estimate, and the bytes that travel to the
     // device and back.
     double short_seconds = 100e-6;

@@ -32,7 +32,7 @@ double Seconds(const Problem& problem, const std::string& variant, const DeviceR
       {.problem = problem, .variant = variant, .inputs = {0}, .output = 1, .scalars = {}});
   program.outputs = {1};
   const CudaKind kind{.traits = kH200};
-  const auto compiled = CompileForCuda(program, PlanMemory(program), {&kind, 1}, {});
+  const auto compiled = CompileForCuda(program, PlanMemory(program), {&kind, 1}, 1, {});
   return ProgramSeconds(program, rates, [&](const Step& step, std::size_t index) {
     return CostOf(step.problem, compiled->plans[0].steps[index], kH200);
   });

@@ -185,8 +185,8 @@ INSTANTIATE_TEST_SUITE_P(Paths, CudaPathsTest,
 class CudaMappedTest : public GpuTest {};
 
 // Other operations than transposes: the same kernels, so the same bits.
-TEST_F(CudaMappedTest, GivesTheBitsOfCopies) {
-  LaneRuns mapped(Forced(Way::kMapped)), copied(Forced(Way::kCopied));
+TEST_F(CudaMappedTest, GivesTheBitsOfCopiesAndOfGraphs) {
+  LaneRuns mapped(Forced(Way::kMapped)), copied(Forced(Way::kCopied)), graphs(Forced(Way::kGraph));
   if (HasFailure()) return;
   std::vector<std::pair<std::string, Program>> programs;
   for (const Shape& shape : {Shape{512, 512}, Shape{511, 513}, Shape{3, 100003}}) {
@@ -220,10 +220,13 @@ TEST_F(CudaMappedTest, GivesTheBitsOfCopies) {
   std::uint32_t seed = 0;
   for (const auto& [name, program] : programs) {
     ++seed;
-    EXPECT_EQ(mapped.Output(program, seed), copied.Output(program, seed))
-        << name << " of " << std::string(Name(program.tensors[0].dtype)) << " "
-        << ToString(program.tensors[0].shape);
+    const std::vector<std::byte> want = mapped.Output(program, seed);
+    const std::string what = name + " of " + std::string(Name(program.tensors[0].dtype)) + " " +
+                             ToString(program.tensors[0].shape);
+    EXPECT_EQ(want, copied.Output(program, seed)) << what;
+    EXPECT_EQ(want, graphs.Output(program, seed, kLaunchesForGraph)) << what;
   }
+  EXPECT_EQ(graphs.metrics().graph_cache.instantiations.Value(), static_cast<double>(programs.size()));
   EXPECT_EQ(mapped.whole(), 0);
   EXPECT_EQ(mapped.metrics().graph_cache.instantiations.Value(), 0);
 }
@@ -252,7 +255,7 @@ TEST_F(CudaPooledTest, LargeProgramsEqualTheReferenceWholeAndInPieces) {
 
 // The same kernels on the same device, so the same bits.
 TEST_F(CudaPooledTest, ScratchAndWorkspaceLieInTheBlock) {
-  LaneRuns pooled(Forced(Way::kPooled)), copied(Forced(Way::kCopied));
+  LaneRuns pooled(Forced(Way::kPooled)), copied(Forced(Way::kCopied)), graphs(Forced(Way::kGraph));
   if (HasFailure()) return;
   const Shape shape{512, 768};
   Program program = ScaleThenTranspose(shape);
@@ -264,7 +267,9 @@ TEST_F(CudaPooledTest, ScratchAndWorkspaceLieInTheBlock) {
        .output = 3,
        .scalars = {}});
   program.outputs = {3};
-  EXPECT_EQ(pooled.Output(program, 7), copied.Output(program, 7));
+  const std::vector<std::byte> want = pooled.Output(program, 7);
+  EXPECT_EQ(want, copied.Output(program, 7));
+  EXPECT_EQ(want, graphs.Output(program, 7, kLaunchesForGraph));
 }
 
 TEST_F(CudaPooledTest, KnownProgramsAllocateNothing) {
@@ -370,8 +375,9 @@ TEST_F(CudaBlocksTest, AFailedEnqueueLeavesStreamsThatWork) {
   const Program program = TransposeProgram(problem);
   const MemoryPlan plan = PlanMemory(program);
   const CudaKind kind;
-  const auto compiled = CompileForCuda(
-      program, plan, {&kind, 1}, {.lane_bytes = kNever, .paths = {.cut_bytes = 0}, .cutting = SmallPieces()});
+  const auto compiled =
+      CompileForCuda(program, plan, {&kind, 1}, 1,
+                     {.lane_bytes = kNever, .paths = {.cut_bytes = 0}, .cutting = SmallPieces()});
   CudaPlan& in_pieces = compiled->plans[0];
   Cutting* const cutting = in_pieces.cutting.has_value() ? &*in_pieces.cutting : nullptr;
   ASSERT_NE(cutting, nullptr);

@@ -76,12 +76,16 @@ class LaneRuns {
     return job;
   }
 
-  // The output of one program after another.
-  std::vector<std::byte> Output(Program program, std::uint32_t seed) {
-    random_.seed(seed);
-    const std::unique_ptr<Job> job = Launch(std::move(program));
-    const LaunchReport report = job->report.get_future().get();
-    EXPECT_TRUE(report.status.ok()) << report.status;
+  // The output of one program after another: of the last of so many launches, with the same input.
+  std::vector<std::byte> Output(const Program& program, std::uint32_t seed, int launches = 1) {
+    const auto compiled = backend_->Compile(program, PlanMemory(program))->program;
+    std::unique_ptr<Job> job;
+    for (int i = 0; i < launches; ++i) {
+      random_.seed(seed);
+      job = LaunchCompiled(program, compiled);
+      const LaunchReport report = job->report.get_future().get();
+      EXPECT_TRUE(report.status.ok()) << report.status;
+    }
     return {job->output.begin(), job->output.end()};
   }
 

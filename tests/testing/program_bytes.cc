@@ -107,11 +107,11 @@ void AppendProblem(std::string& to, const CompressProblem& p) {
 
 }  // namespace
 
-std::string ProgramBytes(const Program& program, const OwnMemory& own) {
+std::string ProgramBytes(const Program& program) {
   std::string key;
   key.reserve(64 + 96 * program.steps.size());
   for (const std::size_t count : {program.steps.size(), program.tensors.size(), program.outputs.size(),
-                                  own.resident.size(), static_cast<std::size_t>(program.num_inputs)}) {
+                                  static_cast<std::size_t>(program.num_inputs)}) {
     Append(key, static_cast<std::uint32_t>(count));
   }
   for (const Step& step : program.steps) {
@@ -130,9 +130,6 @@ std::string ProgramBytes(const Program& program, const OwnMemory& own) {
   }
   for (int output : program.outputs) Append(key, output);
   for (const TensorSpec& tensor : program.tensors) Append(key, static_cast<std::uint64_t>(tensor.bytes));
-  for (int tensor : own.resident) Append(key, tensor);
-  if (!own.shared.empty()) Append(key, -1);  // no tensor: between the two lists
-  for (int tensor : own.shared) Append(key, tensor);
   return key;
 }
 

@@ -8,9 +8,9 @@
 
 namespace warpline {
 
-// Equal for two programs exactly when they have the same steps, dtypes, shapes, strides, variants and memory
-// of their own. Values of scalars do not count.
-std::string ProgramBytes(const Program& program, const OwnMemory& own = {});
+// Equal for two programs exactly when they have the same steps, dtypes, shapes, strides and variants. Values
+// of scalars do not count.
+std::string ProgramBytes(const Program& program);
 
 }  // namespace warpline
 

@@ -38,7 +38,7 @@ Program Transpose(std::int64_t rows, std::int64_t cols, DType dtype = DType::kF3
 
 std::unique_ptr<CudaProgram> Compile(const Program& program, const CudaPlanOptions& options,
                                      std::vector<CudaKind> kinds = {kH200}) {
-  return CompileForCuda(program, PlanMemory(program), kinds, options);
+  return CompileForCuda(program, PlanMemory(program), kinds, /*devices=*/2, options);
 }
 
 TEST(CudaPlanTest, AnOffsetOfAnOperandCountsForTheChoice) {

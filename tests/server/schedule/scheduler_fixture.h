@@ -118,6 +118,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     workers_ = std::make_unique<WorkerPool>(2);
     scheduler_ = *Scheduler::Create({.lanes_per_device = lanes,
                                      .lanes_kept = kept_lanes_,
+                                     .always_urgent = always_urgent_,
                                      .limits_of = limits_of_,
                                      .owner_metrics = owner_metrics_.get(),
                                      .watchdog = watchdog_.get()},
@@ -192,6 +193,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<StagingPool> pool_;
   std::unique_ptr<WorkerPool> workers_;
   int kept_lanes_ = 0;
+  bool always_urgent_ = false;
   LimitsOf limits_of_;
   std::unique_ptr<OwnerMetrics> owner_metrics_;  // none in most tests
   std::unique_ptr<DeviceWatchdog> watchdog_;     // none in most tests

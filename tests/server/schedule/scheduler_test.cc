@@ -241,6 +241,17 @@ TEST_P(SchedulerTest, AShortJobIsUrgentBesideALongOne) {
   EXPECT_EQ(backend_->urgent(), (std::vector<bool>{false, true, false, false, false}));
 }
 
+TEST_P(SchedulerTest, AShortJobIsAlwaysUrgentWhereMultiprocessorsAreKept) {
+  kept_lanes_ = 1;
+  always_urgent_ = true;
+  Make(1, 2);
+  Submitted job = Submit(1, {.cost = 1e-6});
+  backend_->AwaitLaunches(1);
+  EXPECT_EQ(backend_->urgent(), std::vector<bool>{true});
+  backend_->FinishOne();
+  job.result.wait();
+}
+
 TEST_P(SchedulerTest, WhatTakesLongToTravelIsNoShortJob) {
   kept_lanes_ = 1;
   Make(1, 2, 128 * kLarge);

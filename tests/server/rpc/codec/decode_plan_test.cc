@@ -113,6 +113,7 @@ std::string Describe(const Plan& plan) {
     add(step.output);
   }
   for (int output : plan.program.outputs) add(output);
+  for (const Placement& place : plan.memory.tensors) add(static_cast<int>(place.area)), add(place.offset);
   for (const PlannedInput& input : plan.inputs) add(input.payload), add(input.reference);
   for (const PlannedScalars& step : plan.scalars) {
     for (const PlannedScalar& scalar : {step.alpha, step.beta}) add(scalar.index), add(scalar.otherwise);
