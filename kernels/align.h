@@ -6,7 +6,7 @@
 
 namespace warpline {
 
-// The least multiple of `alignment` that is not below `bytes`.
+// Returns the smallest multiple of `alignment` that is not below `bytes`.
 constexpr std::size_t AlignUp(std::size_t bytes, std::size_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }

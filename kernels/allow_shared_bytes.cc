@@ -9,7 +9,7 @@ namespace warpline {
 
 cudaError_t AllowSharedBytes(const void* kernel, int bytes) {
   static std::shared_mutex mutex;
-  static auto& allowed = *new std::set<std::pair<const void*, int>>();  // on which devices
+  static auto& allowed = *new std::set<std::pair<const void*, int>>();  // kernels and devices
   int device = 0;
   if (const cudaError_t error = cudaGetDevice(&device); error != cudaSuccess) return error;
   {

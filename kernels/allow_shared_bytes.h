@@ -1,4 +1,4 @@
-// More shared memory for a kernel than it may have unasked.
+// Allows a kernel more dynamic shared memory than the default limit.
 #ifndef WARPLINE_KERNELS_ALLOW_SHARED_BYTES_H_
 #define WARPLINE_KERNELS_ALLOW_SHARED_BYTES_H_
 
@@ -6,9 +6,9 @@
 
 namespace warpline {
 
-// Allows launches of the kernel on the current device so many bytes of dynamic shared memory. The limit is
-// the kernel's and not that of a launch: give always the same. The device is asked once. An error if it does
-// not have them. Thread-safe.
+// Allows launches of the kernel on the current device to use `bytes` bytes of dynamic shared memory. The
+// limit belongs to the kernel, not to a launch, so always pass the same value. The device is asked only once.
+// Returns an error if the device does not have that much. Thread-safe.
 cudaError_t AllowSharedBytes(const void* kernel, int bytes);
 
 template <typename... Args>

@@ -1,4 +1,4 @@
-// Offsets of elements that are numbered along several axes.
+// Computes offsets of elements that are numbered along several axes.
 #ifndef WARPLINE_KERNELS_AXIS_WALK_H_
 #define WARPLINE_KERNELS_AXIS_WALK_H_
 
@@ -10,15 +10,15 @@
 
 namespace warpline {
 
-// The axes, the innermost first: how to divide by their sizes, and how far apart neighbours along each are.
-// Numbers of elements, and offsets but for OffsetAt, are less than FastDivisor::kMax: 64 bits would take
-// several times the instructions.
+// The axes, innermost first: dividers by their sizes, and the strides. Numbers of elements, and offsets
+// except those of OffsetAt, must be less than FastDivisor::kMax: 64-bit arithmetic would need several times
+// as many instructions.
 struct AxisWalk {
   int rank = 0;
   FastDivisor sizes[kMaxRank] = {};
   std::uint32_t strides[kMaxRank] = {};
 
-  // From the innermost axis outwards.
+  // Appends an axis. Call it from the innermost axis outwards.
   void Append(std::int64_t size, std::int64_t stride) {
     sizes[rank] = FastDivisor(size);
     strides[rank] = static_cast<std::uint32_t>(stride);
@@ -26,8 +26,8 @@ struct AxisWalk {
   }
 };
 
-// Returns the offset of the element at `index`, in 32 bits. The loop is unrolled so that whatever is known
-// about an axis becomes operands of instructions.
+// Returns the offset of the element at `index`, in 32 bits. The loop is unrolled so that known properties of
+// an axis become operands of instructions.
 WARPLINE_HOST_DEVICE inline std::uint32_t OffsetAt(const AxisWalk& walk, std::uint32_t index) {
   std::uint32_t offset = 0;
 #ifdef __CUDA_ARCH__

@@ -1,6 +1,6 @@
-// The server's choice of a kernel on a GPU, as a value: made once for a problem and the alignment of its
-// operands, then printed, kept and launched. Choosing allocates nothing on a device, launches nothing, and
-// asks no device: it runs where there is no GPU.
+// The server's choice of a kernel on a GPU. It is a value, made once for a problem and the alignment of its
+// operands, then printed, kept and launched. Choosing needs no GPU: it allocates no device memory, launches
+// nothing, and does not query devices.
 #ifndef WARPLINE_KERNELS_CUDA_CHOICE_H_
 #define WARPLINE_KERNELS_CUDA_CHOICE_H_
 
@@ -18,18 +18,18 @@
 
 namespace warpline {
 
-// The arguments of a launch, for rows that compute them from the problem. Others have none.
+// The arguments of a launch, for rows that compute them from the problem. Empty for other rows.
 struct KernelPlan {
   std::variant<std::monostate, TransposePlan, ReducePlan, PackPlan, MapPlan> arguments;
 };
 
 template <typename ProblemT>
 struct CudaChoice {
-  const CudaVariant<ProblemT>* row = nullptr;  // null: nothing serves
+  const CudaVariant<ProblemT>* row = nullptr;  // null: no row can run the problem
   int configuration = 0;                       // see ConfigurationNamed
   KernelPlan plan;
 
-  // The name that reports and metrics have: of the row, or of its configuration.
+  // Returns the name for reports and metrics: that of the row or of its configuration.
   std::string_view name() const {
     return configuration == 0 ? row->name : row->configurations[static_cast<std::size_t>(configuration) - 1];
   }
@@ -42,11 +42,11 @@ struct CudaChoice {
   }
 };
 
-// Chooses what runs a valid problem. `variant` is the name of a row, of a configuration or of a group; empty:
-// any may be chosen. Of the operands only the remainders by 16 of their addresses count, and whether C lies
-// where D does. The choice of the server is reproducible. It is empty only for problems that CheckVariant has
-// refused, as larger than any kernel takes. For a name the row is null if it cannot run the problem at these
-// addresses.
+// Chooses what runs a valid problem. `variant` is the name of a row, a configuration or a group; empty: any
+// row. Of the operands, only their addresses modulo 16 matter, and whether C and D are the same memory. The
+// server's own choice is reproducible. It is empty only for problems that are larger than any kernel
+// supports, which CheckVariant has refused. If `variant` is a name, the row is null if it cannot run the
+// problem at these addresses.
 CudaChoice<TransposeProblem> Choose(const TransposeProblem& problem, std::string_view variant,
                                     const DeviceTraits& traits, const Operands& operands);
 CudaChoice<GemmProblem> Choose(const GemmProblem& problem, std::string_view variant,
@@ -56,7 +56,7 @@ CudaChoice<ReduceProblem> Choose(const ReduceProblem& problem, std::string_view 
 CudaChoice<MapProblem> Choose(const MapProblem& problem, std::string_view variant, const DeviceTraits& traits,
                               const Operands& operands);
 
-// Returns the row of this name; there must be one.
+// Returns the row with this name, which must exist.
 template <typename Row>
 const Row& RowNamed(std::span<const Row> table, std::string_view name) {
   for (const Row& row : table) {
@@ -65,8 +65,8 @@ const Row& RowNamed(std::span<const Row> table, std::string_view name) {
   return table.back();
 }
 
-// Chooses the first row, from `begin` on, that `variant` may mean and that suits the problem. Only for tables
-// whose rules do not depend on addresses.
+// Chooses the first row, from `begin` on, that `variant` can mean and that supports the problem. Only for
+// tables whose rules do not depend on addresses.
 template <typename ProblemT>
 CudaChoice<ProblemT> ChooseInOrder(std::span<const CudaVariant<ProblemT>> table, const ProblemT& problem,
                                    std::string_view variant, const DeviceTraits& traits,
@@ -81,15 +81,15 @@ CudaChoice<ProblemT> ChooseInOrder(std::span<const CudaVariant<ProblemT>> table,
   return {};
 }
 
-// Chooses the first row that suits any other problem, whatever the addresses.
+// For all other problems: chooses the first row that supports the problem at any address.
 template <typename ProblemT>
 CudaChoice<ProblemT> Choose(const ProblemT& problem, std::string_view variant, const DeviceTraits& traits,
                             const Operands&) {
   return ChooseInOrder(CudaTable(problem), problem, variant, traits);
 }
 
-// Chooses what runs instead of a row of the server's choice that refused the problem at its launch: the next
-// one of the table.
+// Chooses a replacement if a row of the server's choice refused the problem at its launch: the next suitable
+// row of the table.
 template <typename ProblemT>
 CudaChoice<ProblemT> ChooseAfter(const CudaChoice<ProblemT>& refused, const ProblemT& problem,
                                  const DeviceTraits& traits) {

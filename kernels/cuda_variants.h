@@ -1,4 +1,5 @@
-// The variant tables of the CUDA backend. Plain CUDA and our own headers only: read by nvcc too.
+// The variant tables of the CUDA backend. It uses only plain CUDA and our own headers, because nvcc reads it
+// too.
 #ifndef WARPLINE_KERNELS_CUDA_VARIANTS_H_
 #define WARPLINE_KERNELS_CUDA_VARIANTS_H_
 
@@ -13,18 +14,18 @@ namespace warpline {
 class CublasLt;     // kernels/gemm/cublaslt.h
 struct KernelPlan;  // kernels/cuda_choice.h
 
-// Everything that a launcher may use besides its operands.
+// Everything that a launcher may use, apart from its operands.
 struct CudaContext {
   DeviceTraits traits;
   const CublasLt* cublaslt = nullptr;  // null: the library was not found
   // The plan of this launch, made by Choose for the same problem, row and alignments. Null: the launcher
   // makes one.
   const KernelPlan* plan = nullptr;
-  int configuration = 0;  // which way to run the row: see ConfigurationNamed
+  int configuration = 0;  // how to run the row: see ConfigurationNamed
 };
 
-// Launchers enqueue on `stream` and return; they never synchronise, never allocate device memory, and may be
-// captured. cudaErrorNotSupported means that this row cannot run this problem after all, or not at these
+// Launchers enqueue work on `stream` and return. They never synchronise or allocate device memory, and they
+// may be captured. cudaErrorNotSupported means that this row cannot run this problem, or not at these
 // addresses.
 template <typename ProblemT>
 using CudaLaunch = cudaError_t(const ProblemT&, const Operands&, const CudaContext&, cudaStream_t stream);
@@ -42,7 +43,7 @@ std::span<const CudaVariant<SortProblem>> CudaSortVariants();
 std::span<const CudaVariant<SearchProblem>> CudaSearchVariants();
 std::span<const CudaVariant<CompressProblem>> CudaCompressVariants();
 
-// From a problem's type to its table.
+// Returns the table for a type of problem.
 inline auto CudaTable(const TransposeProblem&) { return CudaTransposeVariants(); }
 inline auto CudaTable(const GemmProblem&) { return CudaGemmVariants(); }
 inline auto CudaTable(const ReduceProblem&) { return CudaReduceVariants(); }

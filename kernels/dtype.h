@@ -1,4 +1,4 @@
-// The element types: the single list from which every table derives.
+// The element types. All other tables derive from this one list.
 #ifndef WARPLINE_KERNELS_DTYPE_H_
 #define WARPLINE_KERNELS_DTYPE_H_
 
@@ -39,7 +39,7 @@ struct DTypeRow {
   Kind kind;
 };
 
-// Indexed by the number of the DType.
+// Indexed by the value of DType.
 inline constexpr std::array kDTypes = {
     DTypeRow{"bool", 1, Kind::kBool},     DTypeRow{"u8", 1, Kind::kUnsigned},
     DTypeRow{"u16", 2, Kind::kUnsigned},  DTypeRow{"u32", 4, Kind::kUnsigned},
@@ -62,33 +62,33 @@ inline constexpr std::array kAllDTypes = {
     DType::kF64,  DType::kC64, DType::kC128, DType::kF8E4M3, DType::kF8E5M2};
 static_assert(kAllDTypes.size() == internal::kDTypes.size());
 
-// Bytes of one element.
+// Returns the size of one element in bytes.
 constexpr std::size_t SizeOf(DType dtype) { return internal::RowOf(dtype).bytes; }
 
-// "f32"
+// Returns the name, such as "f32".
 constexpr std::string_view Name(DType dtype) { return internal::RowOf(dtype).name; }
 
-// The real floating-point types that we compute in: not f8.
+// True for the real floating-point types that kernels compute in. This excludes f8.
 constexpr bool IsFloat(DType dtype) { return internal::RowOf(dtype).kind == internal::Kind::kFloat; }
 constexpr bool IsUnsigned(DType dtype) { return internal::RowOf(dtype).kind == internal::Kind::kUnsigned; }
 constexpr bool IsSigned(DType dtype) { return internal::RowOf(dtype).kind == internal::Kind::kSigned; }
-// Not bool.
+// True for integer types, without bool.
 constexpr bool IsInteger(DType dtype) { return IsUnsigned(dtype) || IsSigned(dtype); }
-// The types of reductions, casts and elementwise operations: bool, integers, floats.
+// True for the types of reductions, casts and elementwise operations: bool, integers, floats.
 constexpr bool IsReal(DType dtype) { return dtype == DType::kBool || IsInteger(dtype) || IsFloat(dtype); }
 
 constexpr bool IsComplex(DType dtype) { return internal::RowOf(dtype).kind == internal::Kind::kComplex; }
 
-// The type of the real and the imaginary part of a complex type; another type stays as it is.
+// Returns the type of the real and imaginary parts of a complex type. Other types are returned unchanged.
 constexpr DType PartOf(DType dtype) {
   if (dtype == DType::kC64) return DType::kF32;
   return dtype == DType::kC128 ? DType::kF64 : dtype;
 }
 
-// The types of maps: real and complex numbers.
+// True for the types of maps: real and complex numbers.
 constexpr bool IsMapType(DType dtype) { return IsReal(dtype) || IsComplex(dtype); }
 
-// The types that matrix products take.
+// True for the types that matrix products support.
 constexpr bool IsGemmInput(DType dtype) { return IsInteger(dtype) || IsFloat(dtype) || IsComplex(dtype); }
 
 }  // namespace warpline

@@ -1,5 +1,5 @@
-// Division by a number that is known before a kernel starts: a multiplication and a shift in place of the
-// twenty instructions of a 32-bit division.
+// Division by a number that is known before a kernel starts. A multiplication and a shift replace the twenty
+// instructions of a 32-bit division.
 #ifndef WARPLINE_KERNELS_FAST_DIVISOR_H_
 #define WARPLINE_KERNELS_FAST_DIVISOR_H_
 
@@ -12,13 +12,13 @@ namespace warpline {
 
 // Divides dividends below 2^31 by a divisor in [1, 2^31]. Let s be the base-2 logarithm of the divisor d,
 // rounded up, and m = ceil(2^(31 + s) / d), which fits in 32 bits. Then m d exceeds 2^(31 + s) by less than
-// 2^s, so that n m / 2^(31 + s) exceeds n / d by less than 1 / d, and its integral part is that of n / d.
+// 2^s. So n m / 2^(31 + s) exceeds n / d by less than 1 / d, and both have the same integral part.
 struct FastDivisor {
   std::uint32_t divisor = 1;
   std::uint32_t multiplier = std::uint32_t{1} << 31;
   std::uint32_t shift = 0;
 
-  static constexpr std::int64_t kMax = std::int64_t{1} << 31;  // both dividends and divisors
+  static constexpr std::int64_t kMax = std::int64_t{1} << 31;  // upper limit of both dividends and divisors
 
   FastDivisor() = default;
   explicit FastDivisor(std::int64_t d) : divisor(static_cast<std::uint32_t>(d)) {

@@ -8,7 +8,7 @@
 namespace warpline {
 namespace {
 
-// The distribution's Abseil has a string_view of its own.
+// The distribution's Abseil has its own string_view type.
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
 absl::Status AboutField(absl::StatusCode code, std::string_view field, absl::string_view message) {

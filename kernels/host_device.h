@@ -1,4 +1,4 @@
-// Lets a pure function be called from kernels as well as from the host compiler, which knows no CUDA.
+// Lets pure functions be called both from kernels and from code of a host compiler without CUDA.
 #ifndef WARPLINE_KERNELS_HOST_DEVICE_H_
 #define WARPLINE_KERNELS_HOST_DEVICE_H_
 

@@ -1,4 +1,4 @@
-// Choices that are made once and kept: the plans of kernels, the algorithms of a library.
+// A cache of choices: the plans of kernels, or the algorithms of a library.
 #ifndef WARPLINE_KERNELS_KEPT_PLANS_H_
 #define WARPLINE_KERNELS_KEPT_PLANS_H_
 
@@ -14,7 +14,7 @@
 
 namespace warpline {
 
-// A key written as numbers, and its hash.
+// A key that consists of numbers, and its hash.
 template <std::size_t kSize>
 using PlanNumbers = std::array<std::int64_t, kSize>;
 struct PlanNumbersHash {
@@ -22,7 +22,8 @@ struct PlanNumbersHash {
   std::size_t operator()(const PlanNumbers<kSize>& key) const {
     std::uint64_t hash = 0;
     for (const std::int64_t number : key) {
-      // The increment of SplitMix64 (Steele, Lea and Flood, 2014), which is odd and has bits all over.
+      // The increment of SplitMix64 (Steele, Lea and Flood, 2014). It is odd, and its set bits are well
+      // spread.
       hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15;
       hash ^= hash >> 32;
     }
@@ -30,7 +31,7 @@ struct PlanNumbersHash {
   }
 };
 
-// Plans by everything that they depend on. Thread-safe.
+// Plans with keys that contain everything they depend on. Thread-safe.
 template <typename KeyT, typename Plan, typename Hash>
 class KeptPlans {
  public:
@@ -40,10 +41,10 @@ class KeptPlans {
   KeptPlans(const KeptPlans&) = delete;
   KeptPlans& operator=(const KeptPlans&) = delete;
 
-  // Returns the plan of this key. If there is none, `make` is called, without a lock, for an optional plan. A
-  // plan is kept; nothing is returned as null, and made again the next time. If there are too many plans, all
-  // are dropped first: those in use are soon there again, and a client that sends new problems without end
-  // costs others a plan now and then.
+  // Returns the plan for this key. If there is none, calls `make`, without holding a lock. It returns an
+  // optional plan. A plan is kept. If `make` returns nothing, Get returns null, and `make` is called again
+  // next time. If there are too many plans, all are dropped first. Those in use are soon made again. So a
+  // client that sends new problems all the time costs other clients only an occasional plan.
   template <typename Make>
   std::shared_ptr<const Plan> Get(const Key& key, const Make& make) {
     {
@@ -60,7 +61,7 @@ class KeptPlans {
     return plans_.try_emplace(key, std::move(plan)).first->second;
   }
 
-  // Returns how many plans were made since the start.
+  // Returns the number of plans made since the start.
   std::int64_t made() const {
     const std::shared_lock lock(mutex_);
     return made_;
@@ -72,7 +73,7 @@ class KeptPlans {
 
  private:
   const std::size_t max_plans_;
-  mutable std::shared_mutex mutex_;  // guards all below
+  mutable std::shared_mutex mutex_;  // guards the members below
   std::unordered_map<Key, std::shared_ptr<const Plan>, Hash> plans_;
   std::int64_t made_ = 0;
 };

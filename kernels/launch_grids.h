@@ -1,4 +1,5 @@
-// All our kernels number their blocks in grid.x alone: y and z end at 65535.
+// Splits a launch over several grids. All our kernels number their blocks in grid.x only, because y and z end
+// at 65535.
 #ifndef WARPLINE_KERNELS_LAUNCH_GRIDS_H_
 #define WARPLINE_KERNELS_LAUNCH_GRIDS_H_
 
@@ -13,8 +14,9 @@ namespace warpline {
 
 inline constexpr std::int64_t kMaxGridX = 0x7fffffff;
 
-// Calls launch(first_block, grid_x) until blocks [0, blocks) are enqueued: once, but for huge tensors of tiny
-// tiles. A grid-stride loop would do it in one launch, but costs registers and time in every other case.
+// Calls launch(first_block, grid_x) until blocks [0, blocks) are enqueued. This is one call, except for huge
+// tensors with tiny tiles. A grid-stride loop would need only one launch, but would cost registers and time
+// in all other cases.
 template <typename Launch>
 cudaError_t LaunchGrids(std::int64_t blocks, Launch launch) {
   for (std::int64_t first = 0; first < blocks; first += kMaxGridX) {

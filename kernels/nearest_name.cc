@@ -9,7 +9,7 @@
 namespace warpline {
 namespace {
 
-// Levenshtein's distance: row i has those between the first i letters of `a` and each beginning of `b`.
+// Levenshtein distance: row i has the distances between the first i letters of `a` and each prefix of `b`.
 std::size_t Distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

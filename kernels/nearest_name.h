@@ -1,4 +1,4 @@
-// Guesses which known name an unknown name may have been meant to be.
+// Guesses which known name was meant by an unknown one.
 #ifndef WARPLINE_KERNELS_NEAREST_NAME_H_
 #define WARPLINE_KERNELS_NEAREST_NAME_H_
 
@@ -8,8 +8,8 @@
 
 namespace warpline {
 
-// The one of `names` that is fewest letters away from `word`, each added, left out or replaced; empty if each
-// of them is more than a third of the word away.
+// Returns the name in `names` with the fewest added, missing or replaced letters compared with `word`. Empty
+// if the difference is always more than a third of the word.
 std::string NearestName(std::string_view word, std::span<const std::string> names);
 
 }  // namespace warpline

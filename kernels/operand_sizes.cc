@@ -5,8 +5,8 @@
 namespace warpline {
 namespace {
 
-// Returns the elements that an array spans if it is broadcast along the axes of stride 0. Those before the
-// first one, along axes with negative strides, count too.
+// Returns the number of elements that an array spans. Axes of stride 0 are broadcast. Along axes with
+// negative strides, the elements before the first one count too.
 std::int64_t Extent(const Shape& shape, const Strides& strides) {
   std::int64_t span = 1;
   for (int axis = 0; axis < shape.rank; ++axis) {
@@ -27,7 +27,8 @@ std::vector<OperandSize> Inputs(const MapProblem& p) {
   for (const MapInput& input : p.inputs) inputs.push_back({Extent(p.shape, input.strides), input.dtype});
   return inputs;
 }
-// Returns the elements that `matrices` matrices span, whose rows of `row` elements are `ld` apart.
+// Returns the number of elements that `matrices` matrices span. Their rows have `row` elements and are `ld`
+// apart.
 std::int64_t Extent(std::int64_t matrices, std::int64_t stride, std::int64_t row, std::int64_t ld) {
   return matrices * stride == 0 || row == 0 ? 0 : matrices * stride - (ld - row);
 }

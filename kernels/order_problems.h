@@ -1,7 +1,7 @@
-// Problems about the order of elements along an axis: running results, and sorting.
+// Problems that depend on the order of elements along an axis: scans and sorting.
 //
-// Real numbers are ordered as the Python array API standard orders them: -0 equals +0, and NaN, whatever its
-// bits, comes after all numbers.
+// Real numbers are ordered as in the Python array API standard: -0 equals +0, and every NaN comes after all
+// numbers.
 #ifndef WARPLINE_KERNELS_ORDER_PROBLEMS_H_
 #define WARPLINE_KERNELS_ORDER_PROBLEMS_H_
 
@@ -20,14 +20,14 @@ constexpr std::string_view Name(ScanOp op) {
   return kNames[static_cast<std::size_t>(op)];
 }
 
-// The types that scans compute in; others are cast before and after.
+// The types that scans compute in. Other types are cast before and after.
 constexpr bool IsScanType(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kI64 || dtype == DType::kU64;
 }
 
-// The middle axis of a dense array [outer, count, inner]: y[i] combines x[0] to x[i], or if exclusive what
-// comes before x[i]. Reverse: from the end. Sums and products of integers are modulo 2^64. NaN is the least
-// and the greatest.
+// A scan along the middle axis of a dense array [outer, count, inner]. y[i] combines x[0] to x[i], or, if
+// exclusive, the elements before x[i]. Reverse: starts at the end. Sums and products of integers are modulo
+// 2^64. For minimum and maximum, NaN wins over all numbers.
 struct ScanProblem {
   ScanOp op = ScanOp::kSum;
   DType dtype = DType::kF32;  // of x and y: IsScanType
@@ -38,26 +38,27 @@ struct ScanProblem {
 };
 
 // Sorts the rows of a dense matrix, or takes the first `taken` elements of each sorted row. Equal elements
-// keep their order. The results are the elements, or their places in the row as i64, or both in this order.
+// keep their order. The results are the elements, or their positions in the row as i64, or both in this
+// order.
 struct SortProblem {
   DType dtype = DType::kF32;  // IsReal
   std::int64_t rows = 1, count = 1, taken = 1;
   bool descending = false;
-  bool nan_first = false;  // otherwise NaN comes last, whatever the order
+  bool nan_first = false;  // otherwise NaN comes last, in either order
   bool values = true, indices = false;
 
   int ResultCount() const { return (values ? 1 : 0) + (indices ? 1 : 0); }
   friend bool operator==(const SortProblem&, const SortProblem&) = default;
 };
 
-// For each element of `x2`, the place in the sorted vector x1 before which it belongs, as i64: before all
-// elements that equal it, or behind them. With a sorter, x1[sorter[i]] are in order; its indices are those of
-// TakeProblem.
+// For each element of `x2`, returns the position in the sorted vector x1 where it would be inserted, as i64.
+// That is before all equal elements, or after them. With a sorter, the elements x1[sorter[i]] are sorted; its
+// indices are as in TakeProblem.
 struct SearchProblem {
   DType dtype = DType::kF32;  // of x1 and x2: IsReal
   std::int64_t count = 1;     // of x1
   std::int64_t needles = 1;   // of x2
-  bool right = false;         // behind those that equal it
+  bool right = false;         // after equal elements
   bool has_sorter = false;
   DType sorter_dtype = DType::kI64;
 

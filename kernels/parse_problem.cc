@@ -22,8 +22,8 @@ constexpr std::int64_t kLeastStride = std::numeric_limits<std::int64_t>::min();
 
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
-// One line, and the words of it that are left to understand. The first error is kept; what is read after it
-// counts for nothing.
+// One line, and its words that are not parsed yet. The first error is kept; everything parsed after it is
+// ignored.
 class Line {
  public:
   explicit Line(std::string_view text)
@@ -36,7 +36,7 @@ class Line {
     }
     return words_[next_++];
   }
-  // The next word if it begins so, without its beginning.
+  // Returns the next word, without `beginning`, if it starts with it.
   std::optional<std::string> TakeIf(std::string_view beginning) {
     if (next_ == words_.size()) return std::nullopt;
     absl::string_view word = words_[next_];
@@ -58,13 +58,13 @@ class Line {
     }
     return std::max(number, least);
   }
-  // "name=N", with N at least `least`.
+  // Parses "name=N", with N at least `least`.
   bool TakeNumber(const char* name, std::int64_t least, std::int64_t& into) {
     const auto digits = TakeIf(absl::StrCat(name, "="));
     if (digits) into = Number(*digits, least);
     return digits.has_value();
   }
-  // The same of what it is already, or more.
+  // Same; N must be at least the current value of `into`.
   bool TakeNumber(const char* name, std::int64_t& into) { return TakeNumber(name, into, into); }
   std::vector<std::int64_t> Numbers(const std::string& word, char by, std::size_t most, std::int64_t least) {
     std::vector<std::int64_t> numbers;
@@ -76,7 +76,7 @@ class Line {
     return numbers;
   }
   Shape TakeSizes(const char* what) {
-    constexpr double kMax = 1e18;  // elements, so that nothing overflows
+    constexpr double kMax = 1e18;  // maximum number of elements, so that nothing overflows
     Shape shape;
     double count = 1;
     for (std::int64_t size : Numbers(Take(what), 'x', kMaxRank, 1)) {
@@ -131,7 +131,7 @@ class Line {
   absl::Status status_;
 };
 
-// Takes the row stride, which is 0 if the array is dense.
+// Parses the row stride, which is stored as 0 if the array is dense.
 void TakeRowStride(Line& line, const Shape& shape, std::int64_t& row_stride) {
   const std::int64_t row = RowSize(shape);
   if (line.TakeNumber("ld", row, row_stride) && row_stride == row) row_stride = 0;
@@ -167,7 +167,7 @@ Problem ParseReduce(Line& line, ReduceOp op, DType dtype, const Shape& shape) {
   return p;
 }
 
-// Takes one word of what a product has beyond its sizes; false if there is none.
+// Parses one word of the options that follow the sizes of a product; false if it is not such a word.
 bool TakeDetail(Line& line, GemmProblem& p) {
   for (const char* layout : {"nn", "nt", "tn", "tt"}) {
     if (!line.TakeWord(layout)) continue;
@@ -249,8 +249,8 @@ Problem ParsePair(Line& line, PairOp op, DType dtype, const Shape& shape) {
   return ToMap(p);
 }
 
-// The operation of a node, the type of its result and its operands; `types` are those of the values before
-// it.
+// Parses the operation of a node, the type of its result and its operands. `types` are the types of the
+// values before it.
 MapNode ParseNode(Line& line, const std::string& word, std::vector<DType>& types) {
   MapNode node;
   const std::size_t open = word.find('(');

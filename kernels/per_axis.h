@@ -1,4 +1,5 @@
-// One value for each axis of an array, of which the first `rank` count. Host code only: kernels use C arrays.
+// One value for each axis of an array. Only the first `rank` are used. Only for host code: kernels use C
+// arrays.
 #ifndef WARPLINE_KERNELS_PER_AXIS_H_
 #define WARPLINE_KERNELS_PER_AXIS_H_
 
@@ -10,7 +11,7 @@ namespace warpline {
 inline constexpr int kMaxRank = 8;
 
 // Ends the process with a message that names the axis. Requests are checked before they become problems, so
-// an axis that does not exist is a mistake of ours.
+// an invalid axis is a bug in this program.
 [[noreturn]] void EndForAxis(std::size_t axis);
 
 template <typename T>
@@ -37,7 +38,7 @@ struct PerAxis {
   }
 
  private:
-  // A negative axis arrives as a huge one.
+  // A negative axis becomes a huge unsigned value.
   static constexpr std::size_t Checked(std::size_t axis) {
     if (axis >= kMaxRank) EndForAxis(axis);
     return axis;

@@ -131,7 +131,7 @@ int ScalarCount(const Problem& problem) {
 
 namespace {
 
-// Bytes of an operand that is read at these strides: once where it is broadcast.
+// Returns the bytes of an operand that is read with these strides. Broadcast elements count only once.
 double StridedBytes(const Shape& shape, const Strides& strides, DType dtype) {
   double count = 1;
   for (int i = 0; i < shape.rank; ++i) {
@@ -143,7 +143,7 @@ double StridedBytes(const Shape& shape, const Strides& strides, DType dtype) {
 double BytesMoved(const TransposeProblem& p) { return 2 * Bytes(p.shape, p.dtype); }
 
 double BytesMoved(const GemmProblem& p) {
-  // A broadcast operand is read once. The largest index that occurs tells how many there are.
+  // A broadcast operand is read once. Axes with nonzero strides give its number of matrices.
   double a = 1, b = 1, c = 1;
   for (int i = 0; i < p.batch.rank; ++i) {
     const auto size = static_cast<double>(p.batch.dims[i]);
@@ -197,7 +197,7 @@ double BytesMoved(const SearchProblem& p) {
          (p.has_sorter ? Bytes(p.count, p.sorter_dtype) : 0);
 }
 
-// The bytes that move if half of the rows are taken.
+// Returns the bytes that move if half of the rows are taken.
 double BytesMoved(const CompressProblem& p) {
   return Bytes(p.rows * p.width, p.dtype) + Bytes(p.rows, DType::kBool);
 }
@@ -212,7 +212,7 @@ double FlopsOf(const Problem& problem) {
   return std::visit(
       Overloaded{[](const TransposeProblem&) { return 0.0; },
                  [](const GemmProblem& p) {
-                   const double each = IsComplex(p.dtype) ? 8 : 2;  // of a multiplication and an addition
+                   const double each = IsComplex(p.dtype) ? 8 : 2;  // of one multiplication and one addition
                    return each * static_cast<double>(p.batch.Count()) * static_cast<double>(p.m) *
                           static_cast<double>(p.n) * static_cast<double>(p.k);
                  },

@@ -1,5 +1,6 @@
-// Problems: what to compute, apart from how and where. Each operation has one plain struct. Problems are
-// valid by construction (server/rpc/codec/convert checks requests); kernels do not check them again.
+// Problems: what to compute, independent of how and where. Each operation has one plain struct. Requests are
+// checked when they are converted (server/rpc/codec/convert), so all problems are valid. Kernels do not check
+// them again.
 #ifndef WARPLINE_KERNELS_PROBLEM_H_
 #define WARPLINE_KERNELS_PROBLEM_H_
 
@@ -35,7 +36,7 @@ inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm, Op::kReduce, O
                                        Op::kPut,       Op::kScan, Op::kSort,   Op::kSearch, Op::kCompress};
 std::string_view Name(Op op);
 
-// y[i0, i1, ...] = x[...] with y's axis i being x's axis perm[i].
+// y[i0, i1, ...] = x[...], where axis i of y is axis perm[i] of x.
 struct TransposeProblem {
   DType dtype = DType::kF32;
   Shape shape;  // of x
@@ -49,11 +50,11 @@ struct TransposeProblem {
 enum class Precision : std::uint8_t { kIeee, kTf32 };
 enum class Activation : std::uint8_t { kNone, kRelu, kGelu };
 
-// D = activation(alpha * op(A) * op(B) + beta * C + bias) for the matrices of `batch`, all row-major. A is
-// m x k (k x m if trans_a) with lda elements between rows, B is k x n (n x k if trans_b), C and D are m x n;
-// D is dense (ldd = n). Matrix i of an operand starts i * rows * ld elements after the first. The bias has n
-// elements and is added to every row. alpha and beta are not here but in StepScalars: a change of value needs
-// no new graph. C is read only if has_c; without it beta is 0. C and bias have the type of D.
+// D = activation(alpha * op(A) * op(B) + beta * C + bias) for the matrices of `batch`, all row-major. A is m
+// x k (k x m if trans_a) with lda elements between rows, B is k x n (n x k if trans_b), C and D are m x n; D
+// is dense (ldd = n). Matrix i of an operand starts i * rows * ld elements after the first. The bias has n
+// elements and is added to every row. alpha and beta are in StepScalars, so that new values need no new
+// graph. C is read only if has_c; without it beta is 0. C and bias have the type of D.
 struct GemmProblem {
   DType dtype = DType::kF32;
   std::optional<DType> out_dtype;
@@ -64,21 +65,21 @@ struct GemmProblem {
   Activation activation = Activation::kNone;
   Precision precision = Precision::kIeee;
 
-  // The element type of D.
+  // Returns the element type of D.
   DType OutDType() const { return out_dtype.value_or(dtype == DType::kI8 ? DType::kI32 : dtype); }
-  // Place of the bias among the operands.
+  // Returns the index of the bias among the operands.
   int BiasIndex() const { return has_c ? 3 : 2; }
-  // Elements from one matrix of an operand to the next.
+  // Returns the number of elements from one matrix of an operand to the next.
   std::int64_t StrideA() const { return (trans_a ? k : m) * lda; }
   std::int64_t StrideB() const { return (trans_b ? n : k) * ldb; }
   std::int64_t StrideC() const { return m * ldc; }
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
 
-// In every width, so that a kernel reads the one it computes in; this layout is copied to the device. A map
-// has one for each constant, of which alpha is the value, or the real part, and beta the imaginary part. The
-// factors of a complex product are real: each with the zero behind it is the complex number that the library
-// reads.
+// The scalars of a step in every width, so that each kernel reads the type that it computes in. This layout
+// is copied to the device. A map has one StepScalars for each constant: alpha is the value, or the real part,
+// and beta the imaginary part. The factors of a complex product are real. Together with the zero after it,
+// each factor forms the complex number that the library reads.
 struct StepScalars {
   float alpha_f32 = 1, zero_after_alpha_f32 = 0, beta_f32 = 0, zero_after_beta_f32 = 0;
   double alpha_f64 = 1, zero_after_alpha_f64 = 0, beta_f64 = 0, zero_after_beta_f64 = 0;
@@ -110,14 +111,14 @@ inline constexpr std::array kAllReduceOps = {
     ReduceOp::kNorm1,  ReduceOp::kNorm2,    ReduceOp::kNormInf, ReduceOp::kSumSq, ReduceOp::kVar,
     ReduceOp::kStd,    ReduceOp::kLogSumExp};
 std::string_view Name(ReduceOp op);
-// The element type of the result unless the request says otherwise.
+// Returns the default element type of the result, if the request does not set one.
 DType DefaultOutDType(ReduceOp op, DType input);
-// True if the operation has a value over no elements.
+// Returns true if the operation is defined for zero elements.
 bool HasIdentity(ReduceOp op);
 constexpr bool IsArg(ReduceOp op) { return op == ReduceOp::kArgmin || op == ReduceOp::kArgmax; }
 
-// Reduces the axes whose bit is set in axes_mask. For argmin and argmax the index is row-major over the
-// reduced axes. The number of reduced elements may be 0 only if HasIdentity(op), or when the result is empty.
+// Reduces the axes whose bits are set in axes_mask. For argmin and argmax the index is row-major over the
+// reduced axes. The number of reduced elements may be 0 only if HasIdentity(op), or if the result is empty.
 struct ReduceProblem {
   ReduceOp op = ReduceOp::kSum;
   DType dtype = DType::kF32;
@@ -130,7 +131,7 @@ struct ReduceProblem {
   bool IsReduced(int axis) const { return (axes_mask >> axis) & 1u; }
   DType OutDType() const { return out_dtype.value_or(DefaultOutDType(op, dtype)); }
   Shape OutputShape(bool keepdims) const;
-  std::int64_t ReducedCount() const;  // elements that go into one result
+  std::int64_t ReducedCount() const;  // elements reduced into one result
   friend bool operator==(const ReduceProblem&, const ReduceProblem&) = default;
 };
 
@@ -138,8 +139,8 @@ inline constexpr int kMaxMapInputs = 32;
 inline constexpr int kMaxMapNodes = 256;
 inline constexpr int kMaxMapOutputs = 8;
 
-// An input of a map. Along each axis of the result, neighbours are so many elements apart in it: 0 where it
-// is broadcast.
+// An input of a map. `strides` are its strides in elements along each axis of the result, 0 along axes where
+// it is broadcast.
 struct MapInput {
   DType dtype = DType::kF32;
   Strides strides{};
@@ -147,10 +148,10 @@ struct MapInput {
   friend bool operator==(const MapInput&, const MapInput&) = default;
 };
 
-// One operation of a map. Its operands are values: numbers below the count of inputs are inputs, and the
-// others are earlier nodes. A constant has the number of its StepScalars as its operand, and an index the
-// number of its axis. `dtype` is that of its result. All operands have one type, but for the first of where,
-// which is bool.
+// One operation of a map. Its operands are numbers of values: numbers below the count of inputs are inputs,
+// the others are earlier nodes. The operand of a constant is the index of its StepScalars, that of an index
+// its axis. `dtype` is the type of the result. All operands have the same type, except the first one of
+// where, which is bool.
 struct MapNode {
   MapOp op = MapOp::kConstant;
   DType dtype = DType::kF32;
@@ -159,19 +160,20 @@ struct MapNode {
   friend bool operator==(const MapNode&, const MapNode&) = default;
 };
 
-// An elementwise expression. The last node is the result; other nodes may be results, too. Each node rounds
-// to its type. Strides may be negative.
+// An elementwise expression. The last node is a result; other nodes may be results too. Each node rounds to
+// its type. Strides may be negative.
 struct MapProblem {
   DType dtype = DType::kF32;  // of the first input; of the result if there is none
   Shape shape;
   std::vector<MapInput> inputs;       // at most kMaxMapInputs
   std::vector<MapNode> nodes;         // 1 to kMaxMapNodes
-  std::vector<std::int16_t> further;  // nodes that are results beside the last one
-  // The result is dense if there are none. Several results always are.
+  std::vector<std::int16_t> further;  // nodes that are results in addition to the last one
+  // Strides of the result. Without them, the result is dense. If there are several results, they are always
+  // dense.
   std::optional<Strides> out_strides;
 
   DType OutDType() const { return nodes.back().dtype; }
-  // Results have numbers: 0 is that of the last node, and the further ones follow.
+  // Results are numbered: 0 is the last node, and the further ones follow.
   int ResultCount() const { return 1 + static_cast<int>(further.size()); }
   std::size_t ResultNode(int result) const {
     return result == 0 ? nodes.size() - 1
@@ -188,11 +190,11 @@ using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, MapPr
 
 Op OpOf(const Problem& problem);
 DType DTypeOf(const Problem& problem);  // of the inputs
-// The number of StepScalars that the problem's kernels read.
+// Returns how many StepScalars the problem's kernels read.
 int ScalarCount(const Problem& problem);
 
-// The least that must move through device memory (each operand once), in bytes, and the arithmetic, in
-// floating-point (or integer) operations: the numerators of achieved bandwidth and FLOP/s.
+// The minimum bytes that must move through device memory (each operand once), and the number of
+// floating-point (or integer) operations. They are the numerators of achieved bandwidth and FLOP/s.
 double BytesOf(const Problem& problem);
 double FlopsOf(const Problem& problem);
 

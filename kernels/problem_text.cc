@@ -25,13 +25,13 @@ void AppendNumber(std::string& text, const char* name, std::int64_t number, std:
 
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
-// Rows as long as they are apart are dense, and so is a stride of 0.
+// Rows are dense if the row stride equals their length, or is 0.
 void AppendRowStride(std::string& text, const Shape& shape, std::int64_t row_stride) {
   const std::int64_t row = RowSize(shape);
   AppendNumber(text, "ld", row_stride == 0 ? row : row_stride, row);
 }
 
-// Returns the text of everything that a problem has beyond its operation, type and sizes.
+// Returns the text of all parts of a problem other than its operation, type and sizes.
 std::string Details(const TransposeProblem& p) {
   std::string text = " ";
   for (int axis = 0; axis < p.shape.rank; ++axis) {
@@ -98,7 +98,8 @@ std::string Details(const PairMap& p) {
   return text;
 }
 
-// The whole text: a map has the types of its inputs in place of one, or is one of the short forms.
+// Returns the complete text. A map lists the types of its inputs instead of one type, or has one of the short
+// forms.
 std::string MapText(const MapProblem& p) {
   if (const std::optional<PairMap> pair = PairOf(p)) {
     return absl::StrCat(ToAbsl(Name(pair->op)), " ", ToAbsl(Name(pair->dtype)), " ", Sizes(p.shape),

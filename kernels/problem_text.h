@@ -1,4 +1,4 @@
-// Problems as lines of text, which people write, benchmarks list and files keep:
+// Problems as lines of text. People write them, benchmarks list them, and files store them:
 //
 //   transpose TYPE SIZES AXES [ld=N]
 //   REDUCTION TYPE SIZES AXES [>TYPE] [ddof=N] [ld=N]
@@ -9,12 +9,12 @@
 //   add TYPE SIZES [*AXES] [x=STEPS] [y=STEPS]
 //   map SIZES TYPE[@STEPS]... =[@STEPS] NODE...
 //
-// SIZES are as 64x2048x8, AXES as 0,2 or all, STEPS as 0,1: elements between neighbours along each axis, or
-// of a batch matrices; they may be negative. cast, scale and add are short forms of maps. REDUCTION is sum,
-// max and so on; the TYPE of a product may be tf32. *AXES: y is broadcast along them. A map has the type of
-// each input, and its steps unless it is dense, and behind = those of its result; a NODE is as add(0,1),
-// constant:f32(0), index:i64(1) or cast:f16(2): the operation, the type of its result where it is not that of
-// its operands, and the numbers of its operands.
+// SIZES are written as 64x2048x8, AXES as 0,2 or all, STEPS as 0,1. STEPS are strides in elements along each
+// axis, or in matrices along each batch axis; they may be negative. cast, scale and add are short forms of
+// maps. REDUCTION is sum, max and so on; the TYPE of a product may be tf32. *AXES: y is broadcast along these
+// axes. For a map, each input has its type, with its steps unless it is dense. The steps of the result follow
+// the =. A NODE is written as add(0,1), constant:f32(0), index:i64(1) or cast:f16(2): the operation, the type
+// of its result if that is not the type of its operands, and the numbers of its operands.
 #ifndef WARPLINE_KERNELS_PROBLEM_TEXT_H_
 #define WARPLINE_KERNELS_PROBLEM_TEXT_H_
 
@@ -27,16 +27,16 @@
 
 namespace warpline {
 
-// INVALID_ARGUMENT with the text and what was expected.
+// Returns INVALID_ARGUMENT with the text and what was expected.
 absl::StatusOr<Problem> ParseProblem(std::string_view text);
 
-// One a line; what follows a # is a comment. INVALID_ARGUMENT also with `source`, where the text comes from,
-// and the number of the line.
+// Parses one problem per line; a # starts a comment. INVALID_ARGUMENT also contains `source`, where the text
+// comes from, and the line number.
 absl::StatusOr<std::vector<Problem>> ParseProblems(std::string_view text, std::string_view source);
 
-// The shortest line that means the problem. Equal for two problems exactly when they are the same. Of arrays
-// without axes or elements, of maps with several results, and of operations that are not above, there is
-// none: empty.
+// Returns the shortest line for the problem. Two problems have equal lines exactly if they are equal. Returns
+// "" if there is no line: for arrays without axes or elements, maps with several results, and operations that
+// are not listed above.
 std::string ProblemText(const Problem& problem);
 
 }  // namespace warpline

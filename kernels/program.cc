@@ -7,10 +7,11 @@
 namespace warpline {
 namespace {
 
-// Returns where the next tensor may begin.
+// Returns the next possible offset of a tensor.
 std::size_t NextPlace(std::size_t bytes) { return AlignUp(bytes, kTensorAlignment); }
 
-// The steps between which a tensor must be in memory: from the one that writes it to the last that reads it.
+// The steps during which a tensor must be in memory: from the one that writes it to the last one that reads
+// it.
 struct Lifetime {
   int tensor = 0;
   int first = 0, last = 0;
@@ -31,7 +32,7 @@ std::vector<Lifetime> Intermediates(const Program& program, const std::vector<Pl
     }
     const auto add = [&](int output) {
       if (places[output].area != Area::kScratch) return;
-      if (index[output] >= 0) return;  // a further part, which is no later than the first reader
+      if (index[output] >= 0) return;  // a further part, which is written before the first reader
       index[output] = static_cast<int>(lifetimes.size());
       lifetimes.push_back({output, now, now, NextPlace(program.tensors[output].bytes), 0});
     };
@@ -41,8 +42,8 @@ std::vector<Lifetime> Intermediates(const Program& program, const std::vector<Pl
   return lifetimes;
 }
 
-// Gives each tensor the lowest place that is free for as long as it is needed, the largest tensors first.
-// Not always the least memory possible (that is as hard as bin packing), but close to it. Returns the bytes.
+// Gives each tensor the lowest offset that is free during its lifetime, the largest tensors first. The result
+// is close to the minimum memory, which would be as hard to find as bin packing. Returns the total bytes.
 std::size_t PlaceIntermediates(std::vector<Lifetime>& lifetimes) {
   std::stable_sort(lifetimes.begin(), lifetimes.end(),
                    [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; });

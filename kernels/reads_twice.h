@@ -1,4 +1,4 @@
-// Kernels that read an operand twice and rely on its not changing in between.
+// Lists kernels that read an operand twice and rely on it not changing in between.
 #ifndef WARPLINE_KERNELS_READS_TWICE_H_
 #define WARPLINE_KERNELS_READS_TWICE_H_
 
@@ -6,16 +6,16 @@
 
 namespace warpline {
 
-// True if CUDA kernels of the operation would read or write beyond their memory if an operand changed while
-// they run:
+// True if CUDA kernels of the operation would read or write out of bounds if an operand changed while they
+// run:
 //
-// - compress counts the rows that the mask takes, and numbers them in another kernel (take/compress.cu);
+// - compress counts the selected rows of the mask, and numbers them in another kernel (take/compress.cu);
 // - sort lets CUB make a histogram of the keys of x, and move them in another kernel (sort/radix.cu,
 // `direct`).
 //
-// A client can change what lies in its shared memory at any time. So these operations never run on operands
-// where the client has them (ChoosePath): they are copied to the device first. List other kernels of this
-// kind here.
+// A client can change its shared memory at any time. So these operations never run directly on operands in
+// shared memory (ChoosePath): the operands are copied to the device first. Add other kernels of this kind
+// here.
 constexpr bool ReadsTwice(Op op) { return op == Op::kCompress || op == Op::kSort; }
 
 }  // namespace warpline

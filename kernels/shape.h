@@ -1,4 +1,4 @@
-// The sizes of an array's axes: a plain value that host and device code share.
+// The sizes of an array's axes: a plain value for host and device code.
 #ifndef WARPLINE_KERNELS_SHAPE_H_
 #define WARPLINE_KERNELS_SHAPE_H_
 
@@ -10,7 +10,7 @@
 
 namespace warpline {
 
-// Row-major; dims past `rank` are 0. Validation has made sure that the product fits in an int64_t.
+// Row-major; dims at and after `rank` are 0. Validation ensures that the product fits in an int64_t.
 struct Shape {
   int rank = 0;
   PerAxis<std::int64_t> dims{};
@@ -24,7 +24,7 @@ struct Shape {
   std::int64_t& operator[](int axis) { return dims[axis]; }
   void Append(std::int64_t size) { dims[rank++] = size; }
 
-  // Number of elements; 1 for a scalar.
+  // Returns the number of elements; 1 for a scalar.
   std::int64_t Count() const {
     std::int64_t count = 1;
     for (int i = 0; i < rank; ++i) count *= dims[i];
@@ -34,13 +34,13 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// Elements between neighbours along each axis.
+// The distance in elements between neighbours along each axis.
 using Strides = PerAxis<std::int64_t>;
 
-// Size of the innermost axis, which is one row. A scalar is a row of one element.
+// Returns the size of the innermost axis, which is one row. A scalar is a row of one element.
 inline std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
 
-// True if rows that are `row_stride` elements apart follow each other. 0 means dense.
+// Returns true if rows that are `row_stride` elements apart are contiguous. 0 means dense.
 inline bool HasDenseRows(const Shape& shape, std::int64_t row_stride) {
   return row_stride == 0 || row_stride == RowSize(shape);
 }
@@ -56,7 +56,7 @@ inline Strides RowMajorStrides(const Shape& shape, std::int64_t row_stride = 0) 
   return strides;
 }
 
-// "[2,3]"
+// Formats the shape, such as "[2,3]".
 std::string ToString(const Shape& shape);
 
 }  // namespace warpline

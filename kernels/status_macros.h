@@ -1,4 +1,5 @@
-// The names of newer Abseil (absl/status/status_macros.h, 2026), to be deleted once that is the minimum.
+// Macros with the names of newer Abseil (absl/status/status_macros.h, 2026). Delete them once that is the
+// minimum.
 #ifndef WARPLINE_KERNELS_STATUS_MACROS_H_
 #define WARPLINE_KERNELS_STATUS_MACROS_H_
 

@@ -1,4 +1,4 @@
-// Division of an index, which kernels do for every element or tile that they find by a number.
+// Division of an index. Kernels divide once for every element or tile that they locate by its number.
 #ifndef WARPLINE_KERNELS_TAKE_REMAINDER_H_
 #define WARPLINE_KERNELS_TAKE_REMAINDER_H_
 
@@ -8,8 +8,8 @@
 
 namespace warpline {
 
-// Divides `index` and returns the remainder; neither is negative. A division of 64 bits takes some hundred
-// instructions of every thread, more than all else that it does for an element: only where it must be.
+// Divides `index` and returns the remainder; neither is negative. A 64-bit division takes about a hundred
+// instructions per thread, more than all other work for an element. So it is used only if necessary.
 WARPLINE_HOST_DEVICE inline std::int64_t TakeRemainder(std::int64_t& index, std::int64_t divisor) {
   if (((index | divisor) >> 32) == 0) {
     const auto dividend = static_cast<std::uint32_t>(index);

@@ -6,7 +6,7 @@
 
 namespace warpline {
 
-// 0 of what is not a float of 16 bits or more: integers are exact.
+// Returns 0 for types that are not floats of at least 16 bits: integers are exact.
 constexpr double UnitRoundoff(DType dtype) {
   switch (dtype) {
     case DType::kF16:

@@ -1,4 +1,4 @@
-// warplined: the wiring, and the life of the process.
+// warplined: connects the parts and controls the life of the process.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -34,8 +34,8 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-// Waits for a stop signal, and returns its number. Memory that bursts of large messages left with the
-// allocator goes back to the kernel once the server has been idle for a second.
+// Waits for a stop signal, and returns its number. Once the server has been idle for a second, memory that
+// the allocator has kept after bursts of large messages is returned to the kernel.
 int AwaitStop(StopSignals& signals, const Metrics& metrics) {
   double trimmed_at = 0;
   double last_seen = 0;
@@ -58,14 +58,14 @@ void WarnOfPlaintext(const ServerOptions& options) {
   }
 }
 
-// The order of the parts is that in which they are made. What goes last stands first.
+// The parts are made in this order, so the last one to be destroyed is the first.
 int Serve(const ServerOptions& options) {
   StopSignals signals;
   TakeOverLibraryLogs();
   const Machine machine{.cpus = UsableCpus(), .descriptors = RaiseDescriptorLimit()};
   Metrics metrics;
   metrics.SetBuildInfo(kVersion, kRevision, WARPLINE_CUDA_VERSION);
-  // First of all, so that a mistake in its files shows before anything takes long.
+  // First, so that an error in its files is reported before anything that takes long.
   const absl::StatusOr<Access> access = Access::Open(options, metrics);
   if (!access.ok()) return Fail(access.status());
   DeviceFailure failure;
@@ -84,8 +84,8 @@ int Serve(const ServerOptions& options) {
 
 int Main(int argc, char** argv) {
   ReportCrashes(argv[0]);
-  // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
-  // builds: every lock of every thread then goes through one global lock.
+  // gRPC uses Abseil's mutexes, and the distribution builds these with the deadlock detection of debug
+  // builds. With it, every lock of every thread goes through one global lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 
   const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv, std::getenv);

@@ -34,7 +34,8 @@ constexpr struct {
 };
 static_assert(std::size(kTypes) == kAllDTypes.size());
 
-// Copies elements between a dense array and one of any strides, from `axis` on. kGather: into the dense one.
+// Copies elements between a dense array and a strided one, from `axis` on. kGather copies into the dense
+// array.
 enum class Direction : std::uint8_t { kGather, kScatter };
 void Copy(Direction direction, const HostArray& array, int axis, std::byte* strided, std::byte*& dense) {
   const auto element = static_cast<std::int64_t>(SizeOf(array.dtype));
@@ -101,7 +102,7 @@ absl::StatusOr<HostArray> ToHostArray(const DLTensor& tensor, std::string_view n
   array.bytes = *bytes;
   array.strides = RowMajorStrides(array.shape);
   for (int i = 0; tensor.strides != nullptr && i < tensor.ndim; ++i) {
-    // The stride of an axis with one element does not count, and may be any number.
+    // The stride of an axis with one element is irrelevant, and may be any number.
     if (array.shape[i] != 1) array.strides[i] = tensor.strides[i];
   }
   if (tensor.data == nullptr && array.bytes > 0) return error("there is no data");
@@ -123,7 +124,7 @@ absl::StatusOr<client::ConstArray> ToConstArray(const HostArray& array, bool sta
   client::ConstArray operand{.dtype = array.dtype, .shape = array.shape, .data = array.data};
   if (array.IsDense()) return operand;
   const int rank = array.shape.rank;
-  // Padding is sent, too: with more of it than elements, a copy is less.
+  // Padding is sent too. If there is more padding than elements, a dense copy is cheaper.
   if (rank >= 2 && array.strides[rank - 2] > array.shape[rank - 1] &&
       (stays || array.strides[rank - 2] / 2 <= array.shape[rank - 1])) {
     HostArray padded = array;

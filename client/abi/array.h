@@ -1,4 +1,4 @@
-// Arrays of the C interface: DLPack's description of them, and the library's.
+// Arrays of the C interface: converts between DLPack's description and the library's.
 #ifndef WARPLINE_CLIENT_ABI_ARRAY_H_
 #define WARPLINE_CLIENT_ABI_ARRAY_H_
 
@@ -17,12 +17,12 @@
 
 namespace warpline::abi {
 
-// INVALID_ARGUMENT for a type that the API lacks.
+// Returns INVALID_ARGUMENT for a type that the API lacks.
 absl::StatusOr<DType> ToDType(const DLDataType& dtype);
 DLDataType ToDlpack(DType dtype);
 
-// The type and shape of a tensor in host memory. INVALID_ARGUMENT, with `name`, for another device, a type
-// that the API lacks, more than 8 axes, and sizes that are negative or too large.
+// The type and shape of a tensor in host memory. Conversion returns INVALID_ARGUMENT, with `name`, for
+// another device, a type that the API lacks, more than 8 axes, and sizes that are negative or too large.
 struct HostArray {
   DType dtype = DType::kF32;
   Shape shape{};
@@ -34,17 +34,18 @@ struct HostArray {
 };
 absl::StatusOr<HostArray> ToHostArray(const DLTensor& tensor, std::string_view name);
 
-// INVALID_ARGUMENT, with `name`, if neighbours along an axis are one element: results cannot go there.
+// Returns INVALID_ARGUMENT, with `name`, if neighbours along an axis are the same element: results cannot be
+// written there.
 absl::Status CheckWritable(const HostArray& array, std::string_view name);
 
-// The array as an operand. Only its rows may be padded, else it owns a dense copy. `stays`: it is not sent,
-// so that its padding costs nothing.
+// Returns the array as an operand. If anything but its rows is padded, the operand owns a dense copy.
+// `stays`: the array is not sent, so its padding costs nothing.
 absl::StatusOr<client::ConstArray> ToConstArray(const HostArray& array, bool stays = false);
 
 // Copies elements from a dense array of the same type and shape.
 void Scatter(const void* dense, const HostArray& to);
 
-// A description that owns its sizes. It neither moves nor is copied, as it points at itself.
+// A description that owns its sizes. It cannot be moved or copied, because it points to itself.
 class View {
  public:
   View(DType dtype, const Shape& shape, void* data);

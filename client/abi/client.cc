@@ -27,7 +27,7 @@ const char* warpline_version() { return warpline::kVersion; }
 warpline_error* warpline_client_create(const char* target, const warpline_client_options* options,
                                        warpline_client** out) {
   return Guarded([&]() -> absl::Status {
-    static const pid_t first_process = getpid();  // that made a client
+    static const pid_t first_process = getpid();  // the first process that made a client
     if (getpid() != first_process) {
       return absl::FailedPreconditionError(
           absl::StrCat("process ", first_process,
@@ -63,7 +63,7 @@ warpline_error* warpline_client_create(const char* target, const warpline_client
 }
 
 void warpline_client_free(warpline_client* client) {
-  // In a child the threads that it waits for do not exist.
+  // In a forked child, the threads that the destructor waits for do not exist.
   if (client != nullptr && client->Check().ok()) delete client;
 }
 

@@ -1,4 +1,4 @@
-// A client of the C interface, and what its calls have in common.
+// A client of the C interface, and the common parts of its calls.
 #ifndef WARPLINE_CLIENT_ABI_CLIENT_H_
 #define WARPLINE_CLIENT_ABI_CLIENT_H_
 
@@ -20,7 +20,7 @@ struct warpline_client {
   warpline_client(const char* target, const warpline::client::ClientOptions& options)
       : client(target, options) {}
 
-  // FAILED_PRECONDITION in a forked child: gRPC's threads are not there.
+  // Returns FAILED_PRECONDITION in a forked child: gRPC's threads do not exist there.
   absl::Status Check() const {
     if (getpid() == process) return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -33,7 +33,8 @@ struct warpline_client {
 
 namespace warpline::abi {
 
-// Options that the caller may not know whole: what a smaller structure lacks is zero. Null: all zero.
+// Copies options of a caller with an older, smaller structure. Missing fields are zero. Null: all fields are
+// zero.
 template <typename Options>
 absl::StatusOr<Options> KnownPart(const Options* given) {
   Options options = {};
@@ -46,7 +47,7 @@ absl::StatusOr<Options> KnownPart(const Options* given) {
   return options;
 }
 
-// INVALID_ARGUMENT for what gRPC cannot send.
+// Returns INVALID_ARGUMENT for an id that gRPC cannot send.
 inline absl::Status CheckRequestId(const char* id) {
   const std::string_view text = id == nullptr ? "" : id;
   const bool printable = std::all_of(text.begin(), text.end(),

@@ -20,10 +20,10 @@ struct warpline_error {
 
 namespace warpline::abi {
 
-// Null for OK.
+// Returns null for OK.
 warpline_error* ToError(const absl::Status& status);
 
-// Runs `body`, which returns a status. No exception leaves the library.
+// Runs `body`, which returns a status. Exceptions do not leave the library.
 template <typename Body>
 warpline_error* Guarded(const Body& body) noexcept {
   static_assert(std::is_same_v<decltype(body()), absl::Status>);

@@ -51,7 +51,7 @@ const warpline_elementwise* warpline_elementwise_at(size_t index) {
   static_assert(warpline::kBools == WARPLINE_TAKES_BOOL && warpline::kInts == WARPLINE_TAKES_INTEGERS &&
                 warpline::kFloats == WARPLINE_TAKES_FLOATS && warpline::kComplex == WARPLINE_TAKES_COMPLEX &&
                 warpline::kWideFloats == WARPLINE_TAKES_WIDE_FLOATS);
-  // Names in the table are string literals, and so they end with a NUL.
+  // Names in the table are string literals, so they are NUL-terminated.
   static constexpr auto kRows = [] {
     std::array<warpline_elementwise, warpline::kMapOps.size()> rows{};
     for (size_t i = 0; i < rows.size(); ++i) {

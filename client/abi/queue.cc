@@ -14,7 +14,7 @@
 warpline_queue::~warpline_queue() { close(descriptor_); }
 
 void warpline_queue::Push(std::unique_ptr<warpline_call> call) {
-  // Notified under the lock: whoever takes the last call may free the queue.
+  // Notify under the lock: the caller that pops the last call may free the queue.
   const std::lock_guard<std::mutex> lock(mutex_);
   calls_.push_back(std::move(call));
   if (calls_.size() == 1) eventfd_write(descriptor_, 1);
@@ -23,7 +23,7 @@ void warpline_queue::Push(std::unique_ptr<warpline_call> call) {
 
 std::unique_ptr<warpline_call> warpline_queue::Pop(double seconds) {
   std::unique_lock<std::mutex> lock(mutex_);
-  constexpr double kLongest = 1e7;  // seconds; the clock's numbers end somewhere
+  constexpr double kLongest = 1e7;  // seconds; the clock's range is limited
   const std::chrono::duration<double> longest(seconds > 0 ? std::min(seconds, kLongest) : 0.0);
   pushed_.wait_for(lock, longest, [this] { return !calls_.empty(); });
   if (calls_.empty()) return nullptr;

@@ -1,4 +1,4 @@
-// Calls of the C interface that have ended, and the descriptor that tells of them.
+// Finished calls of the C interface, and the descriptor that signals them.
 #ifndef WARPLINE_CLIENT_ABI_QUEUE_H_
 #define WARPLINE_CLIENT_ABI_QUEUE_H_
 
@@ -14,7 +14,7 @@
 #include "client/abi/result.h"
 #include "warpline/warpline.h"
 
-// It lives from the moment that it is submitted until it is finished.
+// A call lives from its submission until it is finished.
 struct warpline_call {
   void* user_data = nullptr;
   std::stop_source stop;
@@ -27,7 +27,7 @@ struct warpline_queue {
  public:
   const pid_t process = getpid();
 
-  // `descriptor`: an eventfd, which becomes the queue's.
+  // `descriptor`: an eventfd, which the queue takes over.
   explicit warpline_queue(int descriptor) : descriptor_(descriptor) {}
   ~warpline_queue();
   warpline_queue(const warpline_queue&) = delete;
@@ -35,14 +35,14 @@ struct warpline_queue {
 
   int descriptor() const { return descriptor_; }
   void Push(std::unique_ptr<warpline_call> call);
-  // Null if none came within so many seconds.
+  // Returns null if no call ends within `seconds` seconds.
   std::unique_ptr<warpline_call> Pop(double seconds);
 
  private:
   const int descriptor_;
   std::mutex mutex_;
   std::condition_variable pushed_;
-  std::deque<std::unique_ptr<warpline_call>> calls_;  // the descriptor is readable while there are any
+  std::deque<std::unique_ptr<warpline_call>> calls_;  // the descriptor is readable while this is not empty
 };
 
 #endif  // WARPLINE_CLIENT_ABI_QUEUE_H_

@@ -12,11 +12,11 @@
 
 struct warpline_result {
   warpline_result() = default;
-  // Moves the outputs out of it.
+  // Moves the outputs out of `run`.
   explicit warpline_result(warpline::client::RunResult& run);
 
   const pid_t process = getpid();
-  std::vector<std::unique_ptr<warpline_array>> arrays;  // null: it stays on the server, or was taken
+  std::vector<std::unique_ptr<warpline_array>> arrays;  // null: the array stays on the server, or was taken
   std::vector<std::unique_ptr<warpline_tensor>> tensors;
   warpline::v1::Execution execution;
 };

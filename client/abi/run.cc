@@ -1,4 +1,4 @@
-// Runs of programs of the C interface, those that wait and those that do not.
+// Runs programs of the C interface, synchronously or asynchronously.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,10 +19,10 @@
 namespace warpline::abi {
 namespace {
 
-// A call as the C++ library takes it.
+// A call in the form that the C++ library takes.
 struct Prepared {
   client::RunArgs args;
-  std::vector<std::optional<HostArray>> outs;  // of the destinations that have one
+  std::vector<std::optional<HostArray>> outs;  // the destinations that the caller gave
   absl::Duration timeout;
   client::CallOptions options;
 };
@@ -119,7 +119,7 @@ absl::StatusOr<Prepared> Prepare(const client::Client& client, const warpline_pr
   call.args.one_step = given.one_step != 0;
   call.args.program = program.program;
   if (!has_outs) return call;
-  // Before anything is sent, where the types can be told.
+  // Check before anything is sent, if the types are known.
   ASSIGN_OR_RETURN(const client::ResultTypes types, ResultTypesOf(call.args));
   for (std::size_t i = 0; i < call.outs.size() && i < types.size(); ++i) {
     const std::optional<HostArray>& out = call.outs[i];
@@ -131,7 +131,7 @@ absl::StatusOr<Prepared> Prepare(const client::Client& client, const warpline_pr
   return call;
 }
 
-// Writes results to the destinations that are not dense.
+// Writes results to destinations that are not dense.
 absl::Status Deliver(const std::vector<std::optional<HostArray>>& outs, const client::RunResult& result) {
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (!outs[i].has_value()) continue;
@@ -185,7 +185,7 @@ warpline_error* warpline_submit(warpline_client* client, const warpline_program*
     submitted->user_data = user_data;
     prepared.options.stop = submitted->stop.get_token();
     warpline_call* const ended = submitted.release();
-    // It may have ended, and be gone, when RunAsync returns.
+    // The call may have ended, and been freed, when RunAsync returns.
     if (call != nullptr) *call = ended;
     try {
       client->client.RunAsync(
@@ -196,7 +196,7 @@ warpline_error* warpline_submit(warpline_client* client, const warpline_program*
             if (ended->status.ok()) ended->result = std::make_unique<warpline_result>(*result);
             queue->Push(std::unique_ptr<warpline_call>(ended));
           });
-    } catch (...) {  // for want of memory or threads, before the call began
+    } catch (...) {  // no memory or threads, before the call began
       if (call != nullptr) *call = nullptr;
       delete ended;
       throw;
@@ -214,7 +214,7 @@ warpline_error* warpline_infer(const warpline_program* program, const warpline_i
         return absl::InvalidArgumentError(absl::StrCat("input ", i, " has no name or no array"));
       }
       DLTensor type = *inputs[i].array;
-      type.data = &type;  // of which nothing is read
+      type.data = &type;  // not null, but never read
       ASSIGN_OR_RETURN(const HostArray host, ToHostArray(type, absl::StrCat("input ", inputs[i].name)));
       args.inputs.emplace_back(inputs[i].name, Operand{.dtype = host.dtype, .shape = host.shape});
     }

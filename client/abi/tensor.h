@@ -18,7 +18,7 @@ struct warpline_tensor {
 
   const pid_t process = getpid();
   warpline::client::Tensor tensor;
-  std::atomic<bool> let_go = false;  // dropped or released: several threads may ask for it
+  std::atomic<bool> let_go = false;  // dropped or released; several threads may do this
   const warpline::abi::View type;
 };
 

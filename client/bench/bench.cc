@@ -33,25 +33,25 @@ using Clock = std::chrono::steady_clock;
 
 // An open loop counts as behind if its last request is late by more than this.
 constexpr std::chrono::milliseconds kGrace(50);
-// The time that a closed loop leaves a slot alone after UNAVAILABLE. Without a connection such errors come at
-// once. The loop would spin, and count the speed of failing.
+// The time that a closed loop leaves a slot idle after UNAVAILABLE. Without a connection such errors come at
+// once, so the loop would spin and measure the speed of failing.
 constexpr std::chrono::milliseconds kRest(100);
 
-// A connection, its thread, and what that thread has counted.
+// A connection, its thread, and the counts of that thread.
 struct Line {
   explicit Line(const CommonFlags& common)
       : channel(common.server, {.own_connection = true, .tls = common.tls, .token = common.token}) {}
   BenchStats stats;
   Clock::time_point last_end;
-  RawChannel channel;  // last: its destruction waits for the callbacks, which use the rest
+  RawChannel channel;  // last member: its destructor waits for callbacks, which use the others
 };
 
-// One request in flight, or the room for one.
+// A request in flight, or a free slot for one.
 struct Slot {
   Line* line = nullptr;
-  // Made at the slot's first use and not cleared: an open loop has many slots that it never needs.
+  // Allocated at first use and not cleared: an open loop has many slots that it never uses.
   std::unique_ptr<char[]> result;
-  Clock::time_point start;  // of an open loop: when it was due
+  Clock::time_point start;  // in an open loop: when the request was due
   bool measured = false;
 };
 
@@ -68,12 +68,12 @@ class Run {
   void GoOn(Slot& slot, const absl::Status& status);
   void Drop(Slot& slot, const std::string& id);
   std::size_t IndexOf(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
-  // Closed loop.
+  // Functions of the closed loop.
   void SendNext(Slot& slot);
   void Rest(Slot& slot);
   void SendRested();  // until all slots are free
-  // Open loop.
-  std::int64_t SendAllDue();  // returns how many were due and never sent
+  // Functions of the open loop.
+  std::int64_t SendAllDue();  // returns how many due requests were never sent
   std::int64_t SendDue(std::mt19937_64& random, Clock::time_point from, Clock::time_point until);
   Slot& Acquire();
   bool MayStart(Slot& slot, Clock::time_point start);
@@ -87,9 +87,9 @@ class Run {
   std::mutex mutex_;
   std::condition_variable released_;
   std::vector<Slot*> free_;                                  // guarded by mutex_
-  std::deque<std::pair<Clock::time_point, Slot*>> resting_;  // until then; guarded by mutex_
+  std::deque<std::pair<Clock::time_point, Slot*>> resting_;  // each until its time; guarded by mutex_
   std::vector<Slot> slots_;
-  std::vector<std::unique_ptr<Line>> lines_;  // after the slots, which the callbacks use
+  std::vector<std::unique_ptr<Line>> lines_;  // declared after the slots, which the callbacks use
 };
 
 // Returns whether the slot may start a request at `start`; false at the end. Sets slot.measured if the
@@ -106,13 +106,13 @@ void Run::Send(Slot& slot) {
   if (slot.result == nullptr) {
     slot.result = std::make_unique_for_overwrite<char[]>(std::max<std::size_t>(result_bytes_, 1));
   }
-  // Two pointers: std::function keeps them without an allocation.
+  // The lambda captures two pointers, which std::function stores without an allocation.
   slot.line->channel.CallAsync(
       work_.method(), work_.Message(IndexOf(slot)), absl::Now() + flags_.common.deadline, "",
       [this, &slot](const absl::StatusOr<grpc::ByteBuffer>& response) { Finish(slot, response); });
 }
 
-// On the thread of the slot's line.
+// Runs on the thread of the slot's line.
 void Run::Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response) {
   const absl::StatusOr<BenchWork::Answer> answer =
       response.ok() ? work_.Decode(*response, IndexOf(slot), {slot.result.get(), result_bytes_})
@@ -132,7 +132,7 @@ void Run::Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response) {
   GoOn(slot, answer.status());
 }
 
-// The slot waits for it, so that no more results are kept than requests may be in flight.
+// The slot waits for the drop. So the server never keeps more results than requests may be in flight.
 void Run::Drop(Slot& slot, const std::string& id) {
   slot.line->channel.CallAsync(DropMethod(), EncodeDrop(id), absl::Now() + flags_.common.deadline, "",
                                [this, &slot](const absl::StatusOr<grpc::ByteBuffer>& response) {
@@ -185,8 +185,8 @@ void Run::Release(Slot& slot) {
   released_.notify_one();
 }
 
-// The warm-up has a schedule of its own: what it could not send in time is forgotten, so that a rate which is
-// too high shows in what is measured, and not as nothing measured.
+// The warm-up has a separate schedule. Requests that it could not send in time are forgotten. So a rate that
+// is too high shows in the measurement, instead of leaving nothing measured.
 std::int64_t Run::SendAllDue() {
   ::prctl(PR_SET_TIMERSLACK, 1);  // ns; the default of 50 us would show in the latencies
   std::mt19937_64 random(1);
@@ -198,7 +198,7 @@ std::int64_t Run::SendDue(std::mt19937_64& random, Clock::time_point from, Clock
   std::exponential_distribution<double> gap(*flags_.rate);
   double due_seconds = 0;
   while (true) {
-    // Summed in floating point, so that rounding to the clock's ticks does not change the rate.
+    // The times are summed in floating point, so that rounding to clock ticks does not change the rate.
     due_seconds += flags_.poisson ? gap(random) : 1 / *flags_.rate;
     const Clock::time_point due =
         from + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(due_seconds));
@@ -225,7 +225,7 @@ Slot& Run::Acquire() {
 
 absl::StatusOr<BenchReport> Run::Measure() {
   for (int i = 0; i < flags_.channels; ++i) lines_.push_back(std::make_unique<Line>(flags_.common));
-  // One request on each line, so that all are connected.
+  // Sends one request on each line, so that all lines are connected.
   for (const std::unique_ptr<Line>& line : lines_) {
     const absl::StatusOr<std::size_t> verified = work_.Verify(line->channel, flags_.common.deadline);
     if (!verified.ok()) {
@@ -252,7 +252,7 @@ absl::StatusOr<BenchReport> Run::Measure() {
     }
     report.unsent = SendAllDue();
   }
-  SendRested();  // of an open loop, only waits
+  SendRested();  // in an open loop, this only waits
   Clock::time_point end = measure_from_;
   for (const std::unique_ptr<Line>& line : lines_) {
     end = std::max(end, line->last_end);

@@ -1,5 +1,5 @@
-// The load generator: one request, sent again and again over some connections, in a closed loop (each answer
-// is followed by the next request) or an open one (requests are due at given times, whatever the answers).
+// The load generator. It sends one request repeatedly over several connections. In a closed loop, the next
+// request follows each answer. In an open loop, requests are due at given times, independent of the answers.
 #ifndef WARPLINE_CLIENT_BENCH_BENCH_H_
 #define WARPLINE_CLIENT_BENCH_BENCH_H_
 
@@ -9,9 +9,9 @@
 
 namespace warpline::client {
 
-// Checks one response, warms up, measures. A request is measured if it started (open loop: was due) within
-// the time measured; latency runs from then until the elements are at their destination. Errors under load
-// are counted in the report; an error of the first request is returned.
+// Checks one response, warms up, and measures. A request is measured if it started (open loop: was due)
+// within the measured time. Its latency ends when the elements are at their destination. Errors under load
+// are counted in the report. An error of the first request is returned.
 absl::StatusOr<BenchReport> Bench(const BenchFlags& flags);
 
 }  // namespace warpline::client

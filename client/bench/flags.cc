@@ -20,14 +20,15 @@ const Choices<BenchOp> kOps = {{"transpose", BenchOp::kTranspose},
                                {"gemm", BenchOp::kGemm},
                                {"reduce", BenchOp::kReduce},
                                {"echo", BenchOp::kEcho}};
-// Each connection has a thread here and a socket there; each request in flight has memory for its response.
+// Each connection needs a thread and a socket in this process. Each request in flight needs memory for its
+// response.
 constexpr int kMaxChannels = 1024;
 constexpr int kMaxConcurrency = 65536;
-// The limit for all responses in flight together, in bytes. It catches mistakes, such as 8192x8192 in all
-// slots of an open loop.
+// The limit for all responses in flight together, in bytes. It catches mistakes, such as results of 8192x8192
+// in all slots of an open loop.
 constexpr std::size_t kMaxResultBytes = std::size_t{16} << 30;
-// The default concurrency of an open loop. At latencies of a few milliseconds, the loop limits the rate, and
-// not this.
+// The default concurrency of an open loop. At latencies of a few milliseconds, the loop limits the rate, not
+// this number.
 constexpr int kOpenLoopConcurrency = 1024;
 
 std::string_view NameOf(BenchOp op) {
@@ -54,7 +55,7 @@ absl::StatusOr<Shape> ParseShape(const std::string& text, BenchOp op) {
       "--shape=", text, op == BenchOp::kGemm ? ": expected MxNxK" : ": expected AxB, up to 8 sizes"));
 }
 
-// Checks where the arrays are to be, and whether the operation has arrays with these names.
+// Checks where the arrays must lie, and whether the operation has arrays with these names.
 absl::Status CheckPlaces(const BenchFlags& flags) {
   if (flags.shared) RETURN_IF_ERROR(CheckSharing(flags.common));
   if (!flags.shared && !flags.common.regions.empty()) {
@@ -79,7 +80,7 @@ absl::Status CheckPlaces(const BenchFlags& flags) {
 
 absl::Status CheckMemory(const BenchFlags& flags, bool is_default) {
   ASSIGN_OR_USAGE(const std::size_t bytes, flags.ResultBytes());
-  if (flags.keep) return absl::OkStatus();  // nothing comes back
+  if (flags.keep) return absl::OkStatus();  // no result comes back
   const std::size_t most = kMaxResultBytes / std::max<std::size_t>(bytes, 1);
   if (static_cast<std::size_t>(flags.concurrency) <= most) return absl::OkStatus();
   return UsageError(absl::StrCat("--concurrency=", flags.concurrency,
@@ -131,7 +132,7 @@ absl::StatusOr<BenchFlags> BenchFlags::Completed(const CommonFlags& common_flags
   ASSIGN_OR_RETURN(flags.shape, ParseShape(sizes, op));
   if (rate && !(*rate > 0 && *rate <= 1e9))
     return UsageError("--rate: expected a number above 0, at most 1e9");
-  // Every channel has work, unless told otherwise.
+  // Every channel gets work by default.
   if (concurrency == 0) flags.concurrency = rate ? kOpenLoopConcurrency : channels;
   if (flags.concurrency < channels) return UsageError("--concurrency is below --channels");
   RETURN_IF_ERROR(CheckPlaces(flags));
@@ -146,7 +147,7 @@ absl::StatusOr<std::size_t> BenchFlags::ResultBytes() const {
     if (dtype == DType::kI8) result.dtype = DType::kI32;
   }
   if (op == BenchOp::kReduce) {
-    result.dtype = DType::kI64;  // the widest of the results
+    result.dtype = DType::kI64;  // the widest type of any result
     std::int64_t* const sizes = result.shape.dims.data();
     if (axes.empty()) std::fill_n(sizes, shape.rank, 1);
     for (int axis : axes) {

@@ -1,4 +1,4 @@
-// The counts of a benchmark (a histogram of latencies, bytes, errors), and how they are printed.
+// The counts of a benchmark (a histogram of latencies, bytes, errors), and their printed form.
 #ifndef WARPLINE_CLIENT_BENCH_STATS_H_
 #define WARPLINE_CLIENT_BENCH_STATS_H_
 
@@ -13,19 +13,20 @@
 
 namespace warpline::client {
 
-// Counts of durations from 1 ns to days, with a relative error below 1/128. Not thread-safe.
+// Counts durations from 1 ns to days, with a relative error below 1/128. Not thread-safe.
 class Histogram {
  public:
   void Record(std::chrono::nanoseconds duration);
   void Merge(const Histogram& other);
   std::int64_t count() const { return count_; }
-  // Exact.
+  // The exact maximum.
   std::chrono::nanoseconds max() const { return std::chrono::nanoseconds(max_); }
-  // The least duration that at least `fraction` of the recorded ones do not exceed; 0 if there are none.
+  // Returns the smallest duration that at least `fraction` of the recorded durations do not exceed; 0 if
+  // nothing was recorded.
   std::chrono::nanoseconds Quantile(double fraction) const;
 
  private:
-  // Values below 2^8 have a bucket each; above, every power of two has 2^7.
+  // Values below 2^8 each have their own bucket. Above that, every power of two has 2^7 buckets.
   static constexpr int kBits = 7;
   static constexpr int kOctaves = 48;
   std::array<std::int64_t, (kOctaves + 2) << kBits> buckets_{};
@@ -36,7 +37,7 @@ class Histogram {
 struct BenchStats {
   Histogram latencies;  // of the requests that succeeded
   std::map<absl::StatusCode, std::int64_t> errors;
-  absl::Status error;                        // one of them
+  absl::Status error;                        // one of the errors
   std::int64_t bytes_in = 0, bytes_out = 0;  // payload of the requests that succeeded
 
   void AddError(const absl::Status& status);
@@ -50,7 +51,7 @@ struct BenchReport {
   bool keep = false;
   BenchStats stats{};
   std::chrono::nanoseconds elapsed{};
-  // Open loop: requests that were due in the time measured, and not sent as none was free in time.
+  // Open loop: requests that were due in the measured time but not sent, because no slot was free in time.
   std::int64_t unsent = 0;
 };
 

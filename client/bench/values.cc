@@ -16,7 +16,7 @@
 namespace warpline::client {
 namespace {
 
-// SplitMix64: a good enough bijection of 64 bits, the same in every run.
+// SplitMix64: a sufficiently good bijection of 64-bit values, the same in every run.
 std::uint64_t Mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -32,8 +32,8 @@ void Put(void* data, std::int64_t index, T value) {
 // The largest magnitude that FillSmall writes.
 constexpr double kGreatest = 4;
 
-// Checks that element `index` equals the reference, up to the rounding of the result, and `slack`. The values
-// that are added up are small integers, whose sums are exact in most orders. A server may add them in f32.
+// Checks that element `index` equals the reference, apart from the rounding of the result and `slack`. The
+// summed values are small integers, whose sums are exact in most orders. A server may add them in f32.
 absl::Status Compare(const Array& array, std::int64_t index, const void* expected,
                      std::int64_t expected_index, double slack = 0) {
   const double got = ElementAt(array.dtype(), array.data(), index);
@@ -67,7 +67,7 @@ void FillDistinct(DType dtype, void* data, std::int64_t count) {
   const std::size_t size = is_complex ? SizeOf(dtype) / 2 : SizeOf(dtype);
   const std::int64_t numbers = is_complex ? count * 2 : count;
   for (std::int64_t i = 0; i < numbers; ++i) {
-    // The two highest bits of sign and exponent are 0: no type's NaN.
+    // The two highest bits (sign and top of the exponent) are 0, so the value is not a NaN in any type.
     const std::uint64_t bits = Mix(static_cast<std::uint64_t>(i)) >> 2;
     if (size == 1) Put(data, i, static_cast<std::uint8_t>(bits >> (dtype == DType::kBool ? 61 : 56)));
     if (size == 2) Put(data, i, static_cast<std::uint16_t>(bits >> 48));
@@ -78,7 +78,7 @@ void FillDistinct(DType dtype, void* data, std::int64_t count) {
 
 void FillSmall(DType dtype, void* data, std::int64_t count, std::uint64_t seed) {
   if (!IsReal(dtype)) {
-    // No operation computes with them.
+    // No operation computes with these types.
     std::memset(data, 0, static_cast<std::size_t>(count) * SizeOf(dtype));
     return;
   }
@@ -114,7 +114,7 @@ absl::Status CheckGemm(const GemmArgs& args, const Array& d) {
   const std::int64_t m = args.a.shape[0], k = args.a.shape[1], n = args.b.shape[1];
   RETURN_IF_ERROR(CheckShape(d, {m, n}));
   if (m * n == 0) return absl::OkStatus();
-  // One element each: a row of a by a column of b.
+  // Each sample computes one element: a row of a times a column of b.
   const GemmProblem problem{
       .dtype = args.a.dtype, .out_dtype = d.dtype(), .m = 1, .n = 1, .k = k, .lda = k, .ldb = n};
   const StepScalars scalars;
@@ -140,7 +140,7 @@ absl::Status CheckReduce(const ReduceArgs& args, const Array& y) {
   if (problem.ReducedCount() == 0) return absl::OkStatus();
   std::vector<char> expected(y.bytes());
   cpu::ReduceReference(problem, {.in = {args.x.data}, .out = expected.data()});
-  // The logarithm is added to the greatest element, which may be its opposite but for little.
+  // The logarithm is added to the largest element. Both may nearly cancel.
   const double slack = problem.op == ReduceOp::kLogSumExp ? 0x1p-22 * (1 + kGreatest) : 0;
   for (std::int64_t i = 0; i < shape.Count(); ++i) {
     RETURN_IF_ERROR(Compare(y, i, expected.data(), i, slack));

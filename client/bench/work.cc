@@ -19,7 +19,7 @@
 namespace warpline::client {
 namespace {
 
-// The greatest share of a region that an array takes.
+// The maximum bytes of a region that an array uses.
 std::size_t BlockBytes(std::size_t bytes) {
   constexpr std::size_t kUnit = RegionAllocator::kLargeAlignment;
   return (bytes + kUnit - 1) / kUnit * kUnit;
@@ -58,7 +58,7 @@ absl::StatusOr<Operand> BenchWork::AddOperand(const BenchFlags& flags, const cha
 
 absl::Status BenchWork::OpenRegion(const BenchFlags& flags) {
   const Shape& s = flags.shape;
-  // Enough for all operands, wherever they will be.
+  // Enough for all operands, wherever they lie.
   std::size_t bytes = 0;
   const std::vector<Shape> shapes =
       flags.op == BenchOp::kGemm ? std::vector<Shape>{{s[0], s[2]}, {s[2], s[1]}} : std::vector<Shape>{s};
@@ -74,7 +74,7 @@ absl::Status BenchWork::OpenRegion(const BenchFlags& flags) {
 
 SharedPlaces BenchWork::Places() const {
   if (!region_) return {};
-  // Without numbers, as nothing here is used for anything else if a call fails.
+  // The slices have no call number: if a call fails, nothing here is reused.
   return {.find = [region = region_->shared()](
                       const void* data, std::size_t bytes) -> absl::StatusOr<std::optional<v1::RegionSlice>> {
     const std::ptrdiff_t offset = static_cast<const std::byte*>(data) - region->data();

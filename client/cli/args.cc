@@ -16,7 +16,7 @@
 namespace warpline::client {
 namespace {
 
-// About a word that `app` leaves over.
+// Returns the error text for a word that `app` did not expect.
 std::string Unexpected(const CLI::App& app, const std::string& word) {
   const std::vector<CLI::App*> parsed = app.get_subcommands();
   const CLI::App& command = parsed.empty() ? app : *parsed.front();
@@ -83,7 +83,7 @@ CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<do
   const auto parse = [=, &into](const std::string& text) {
     double number = 0;
     if (!absl::SimpleAtod(text, &number)) throw CLI::ValidationError(names, text + " is not a number");
-    // The infinity that digits become, not one that was asked for.
+    // Digits that are too large become infinity. An infinity that the user asked for has no digits.
     if (std::isinf(number) && std::any_of(text.begin(), text.end(), absl::ascii_isdigit)) {
       throw CLI::ValidationError(names, text + " is not between -1.8e308 and 1.8e308");
     }
@@ -92,13 +92,13 @@ CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<do
   return app.add_option_function<std::string>(names, parse, help)->type_name("FLOAT");
 }
 
-// CLI11 appends to the name what the checks of an option say of themselves, as "NAME:{sum,prod}".
+// CLI11 appends the description of an option's checks to the type name, as in "NAME:{sum,prod}".
 CLI::Option* AddNames(CLI::App& app, const std::string& option, const std::vector<std::string>& names,
                       std::function<void(std::size_t)> choose, const std::string& help) {
   const auto find = [names, choose = std::move(choose)](const std::string& name) {
     choose(static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
   };
-  // It brings the name into lower case.
+  // The transform changes the name to lower case.
   return app.add_option_function<std::string>(option, find, help)
       ->transform(CLI::IsMember(names, CLI::ignore_case))
       ->type_name("NAME");
@@ -119,11 +119,11 @@ std::vector<std::string> ChoicesOf(const CLI::Option& option) {
 
 absl::StatusOr<std::string> Parse(CLI::App& app, const std::vector<std::string>& words) {
   std::vector<std::string> reversed;
-  bool has_ended = false;  // what may be flags
+  bool has_ended = false;  // no flags can follow
   for (const std::string& word : words) {
     has_ended = has_ended || word == "--";
     const std::size_t equals = word.find('=');
-    // CLI11 would take the word behind "--name=" for its value, and "=value" for that of "-n=value".
+    // CLI11 would take the word after "--name=" as its value, and "=value" as that of "-n=value".
     const bool is_long = word.starts_with("--") && equals == word.size() - 1;
     if (!has_ended && (is_long || (word.starts_with('-') && equals == 2))) {
       reversed.push_back(word.substr(0, equals));
@@ -144,7 +144,7 @@ absl::StatusOr<std::string> Parse(CLI::App& app, const std::vector<std::string>&
   } catch (const CLI::ParseError& parse_error) {
     error = parse_error.what();
   }
-  // A misspelled flag is why another one is missing.
+  // If a flag is misspelled, report that instead of the missing flag.
   for (const std::string& word : app.remaining(/*recurse=*/true)) {
     if (!word.empty() && word != "--") return UsageError(Unexpected(app, word));
   }

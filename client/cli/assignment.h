@@ -8,12 +8,12 @@
 namespace warpline::client {
 
 struct Assignment {
-  std::string name;  // empty if the word is a path only
-  std::string type;  // of NAME:TYPE=FILE; mostly empty
+  std::string name;  // empty if the word is only a path
+  std::string type;  // TYPE in NAME:TYPE=FILE; usually empty
   std::string path;
 };
 
-// Splits at the first '=' that has a name before it: letters, digits, '_', '.' and '-'. So "./a=b.npy" is a
+// Splits at the first '=' with a valid name before it: letters, digits, '_', '.' and '-'. So "./a=b.npy" is a
 // path.
 Assignment SplitAssignment(std::string_view word);
 

@@ -17,7 +17,7 @@ CommandLine::~CommandLine() = default;
 CommandLine::CommandLine() : app(std::make_unique<CLI::App>("", "warpline")) {
   app->formatter(HelpFormatter());
   app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  // Common flags may stand behind the command too. What follows it is never another one.
+  // Common flags may also follow the command. A word after the command is never another command.
   app->fallthrough();
   app->require_subcommand(0, 1);
   common.AddTo(*app);
@@ -47,14 +47,14 @@ CommandLine::CommandLine() : app(std::make_unique<CLI::App>("", "warpline")) {
 CLI::App& CommandLine::AddCommand(const std::string& name, const std::string& help,
                                   const std::string& example, std::function<absl::Status()> run) {
   CLI::App* const command = app->add_subcommand(name, help);
-  command->set_help_flag();  // the program's serves
+  command->set_help_flag();  // the program's help flag is used
   command->footer(absl::StrCat("example: warpline ", example, "\n"));
   runs[command] = std::move(run);
   return *command;
 }
 
 absl::StatusOr<std::string> CommandLine::Parse(std::vector<std::string> words) {
-  // `help gemm` is what many other programs call `gemm --help`.
+  // Many other programs accept `help gemm` for `gemm --help`.
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.push_back("--help");

@@ -1,4 +1,4 @@
-// The command line of the `warpline` program: its commands, and the flags that each of them takes.
+// The command line of the `warpline` program: its commands, and the flags of each command.
 #ifndef WARPLINE_CLIENT_CLI_COMMAND_LINE_H_
 #define WARPLINE_CLIENT_CLI_COMMAND_LINE_H_
 
@@ -26,9 +26,8 @@ struct CommandLine {
     Flags& flags;
     CommonFlags& common;
   };
-  // A command, which is to be given its options. `example`: without "warpline"; `run` gets the flags as they
-  // were parsed, and returns how the command ended: an error of usage or of this machine (error.h), or what a
-  // call returned.
+  // Adds a command. The caller must add its options. `example` omits "warpline". `run` gets the parsed flags,
+  // and returns how the command ended: a usage error, a local error (error.h), or the status of a call.
   template <typename Flags>
   Command<Flags> Add(const std::string& name, const std::string& help, const std::string& example,
                      absl::Status (*run)(const Flags&, const CommonFlags&)) {
@@ -38,7 +37,7 @@ struct CommandLine {
   CLI::App& AddCommand(const std::string& name, const std::string& help, const std::string& example,
                        std::function<absl::Status()> run);
 
-  // Parses the words behind the program's name. Returns the text of --help or --version; empty if there is a
+  // Parses the words after the program's name. Returns the text of --help or --version; empty if there is a
   // command to run.
   absl::StatusOr<std::string> Parse(std::vector<std::string> words);
   // Runs the command. Call it after Parse().
@@ -46,10 +45,10 @@ struct CommandLine {
 
   const std::unique_ptr<CLI::App> app;
   CommonFlags common;
-  std::map<const CLI::App*, std::function<absl::Status()>> runs;  // of each command
+  std::map<const CLI::App*, std::function<absl::Status()>> runs;  // by command
 };
 
-// Each adds its command.
+// Each function adds one command.
 void AddTranspose(CommandLine& line);
 void AddGemm(CommandLine& line);
 void AddReduce(CommandLine& line);

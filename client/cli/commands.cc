@@ -22,7 +22,7 @@
 namespace warpline::client {
 namespace {
 
-// The flags of a command that is one operation.
+// The flags of a command that runs one operation.
 struct OperationFlags : SessionFlags {
   std::string output;
 
@@ -67,8 +67,9 @@ void AddOutDType(CLI::App& app, std::optional<DType>& into) {
             "data type of the result (default: what the operation gives)");
 }
 
-// A Fortran matrix is the transpose of a row-major one, and the product can take it as that; a batch of
-// matrices has its batch axes in the wrong place, and is put right by the server first.
+// A Fortran matrix is the transpose of a row-major one, so the product can use it as a transposed operand. In
+// a batch of Fortran matrices the batch axes are in the wrong place. So the server first makes the batch
+// row-major.
 absl::Status MakeGemmOperand(Session& session, NpyArray& array, bool& transposed) {
   if (!array.fortran) return absl::OkStatus();
   if (array.stored.shape.rank != 2) return session.MakeRowMajor(array);
@@ -77,7 +78,7 @@ absl::Status MakeGemmOperand(Session& session, NpyArray& array, bool& transposed
   return absl::OkStatus();
 }
 
-// The result of a program of one step.
+// The result of a program that has only one step.
 struct Computed {
   Array array;
   std::optional<Tensor> tensor;
@@ -115,7 +116,7 @@ absl::Status RunGemm(const GemmFlags& flags, const CommonFlags& common) {
   RETURN_IF_ERROR(MakeGemmOperand(session, b, request.trans_b));
   request.a = a.stored;
   request.b = b.stored;
-  // If --dtype is not the type of the result, it says nothing about C and the bias.
+  // If --dtype is not the type of the result, it does not apply to C and the bias.
   std::optional<DType> result_dtype = request.out_data_type;
   if (!result_dtype && common.dtype != DType::kI8) result_dtype = common.dtype;
   if (flags.c && *request.beta != 0) {
@@ -138,9 +139,9 @@ absl::Status RunReduce(const ReduceFlags& flags, const CommonFlags& common) {
   request.variant = common.variant;
   request.reproducible = common.reproducible;
   ASSIGN_OR_RETURN(NpyArray x, session.Read(flags.x, common.dtype));
-  // The index that argmin and argmax give over all axes counts in row-major order.
+  // If argmin or argmax run over all axes, the index counts in row-major order.
   const bool gives_index = request.op == v1::REDUCE_OP_ARGMIN || request.op == v1::REDUCE_OP_ARGMAX;
-  // A result that stays on the server has no flag that says that it is in Fortran order.
+  // A result that stays on the server cannot be marked as being in Fortran order.
   if ((gives_index && request.axes.size() != 1) || session.To(flags.output).keep) {
     RETURN_IF_ERROR(session.MakeRowMajor(x));
   }

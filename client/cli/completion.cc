@@ -15,24 +15,24 @@
 namespace warpline::client {
 namespace {
 
-// Returns the completions of a value, in the words of bash's script below.
+// Returns the completions of a value, in the notation of the bash script below.
 std::string Values(const CLI::Option& option) {
   if (ValueName(option) == "FILE" || ValueName(option) == "PATH") return "@files";
   const std::vector<std::string> choices = ChoicesOf(option);
   return choices.empty() ? "@nothing" : absl::StrJoin(choices, " ");
 }
 
-// "-o", "--output".
+// Returns the spellings of an option: "-o" and "--output".
 std::vector<std::string> Spellings(const CLI::Option& option) {
   return absl::StrSplit(option.get_name(/*positional=*/false, /*all_options=*/true), ',');
 }
 
-// The flags of the program or of a command, without those that it shares with the program.
+// Returns the flags of the program or of a command, without those that a command shares with the program.
 std::vector<const CLI::Option*> Flags(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) { return option->nonpositional(); });
 }
 
-// Returns the option that stands for the arguments of a command; null if it takes none.
+// Returns the option for the positional arguments of a command; null if it has none.
 const CLI::Option* Argument(const CLI::App& command) {
   const auto arguments =
       command.get_options([](const CLI::Option* option) { return option->get_positional(); });
@@ -45,7 +45,7 @@ std::string CommandNames(const CLI::App& program, const char* separator) {
   return absl::StrJoin(names, separator);
 }
 
-// Spellings of the flags with a value that may stand before the command.
+// Returns the spellings of the flags with a value that can come before the command.
 std::string FlagsWithValues(const CLI::App& program) {
   std::vector<std::string> names;
   for (const CLI::Option* flag : Flags(program)) {
@@ -72,7 +72,7 @@ std::string BashBranch(const std::string& name, const std::vector<const CLI::App
                       "'\n      case $prev in\n", values, "      esac ;;\n");
 }
 
-// Within the single quotes and the brackets of an argument of _arguments.
+// Escapes text within the single quotes and the brackets of an argument of _arguments.
 std::string ZshEscaped(std::string_view text) {
   return absl::StrReplaceAll(std::string(text), {{"'", "'\\''"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
 }

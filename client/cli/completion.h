@@ -1,4 +1,4 @@
-// Scripts that have a shell complete the command lines of the `warpline` program.
+// Shell scripts that complete the command lines of the `warpline` program.
 #ifndef WARPLINE_CLIENT_CLI_COMPLETION_H_
 #define WARPLINE_CLIENT_CLI_COMPLETION_H_
 
@@ -8,8 +8,8 @@
 
 namespace warpline::client {
 
-// Return the completion scripts of the program. They complete its commands, their flags and arguments, and
-// the values of these where they can be listed. They complete files where a file is expected.
+// Return the completion scripts of the program. They complete its commands, flags and arguments, and values
+// where they can be listed. They complete file names where a file is expected.
 std::string BashCompletion(const CLI::App& program);
 std::string ZshCompletion(const CLI::App& program);
 

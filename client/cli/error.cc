@@ -57,7 +57,7 @@ absl::Status WithSubject(const absl::Status& status, std::string_view subject) {
 
 absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server) {
   if (IsUsageError(status) || status.GetPayload(kLocalUrl).has_value()) return status;
-  // gRPC's words for it: the code alone may also be a server that drains.
+  // These are gRPC's own texts. The code alone could also come from a server that is shutting down.
   const bool nobody_there = absl::IsUnavailable(status) && !HasTlsProblem(status) &&
                             (absl::StrContains(status.message(), "failed to connect") ||
                              absl::StrContains(status.message(), "resolution failed"));
@@ -72,14 +72,14 @@ absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view ser
                                            ": start warplined there, or name another with --server or "
                                            "$WARPLINE_SERVER"));
   }
-  // gRPC's words for it. This program takes responses of any size, so the limit is the server's.
+  // This is gRPC's own text. This program accepts responses of any size, so the limit is the server's.
   if (absl::IsResourceExhausted(status) &&
       absl::StrContains(status.message(), "Received message larger than max")) {
     return WithAdvice(status, absl::StrCat("the request is larger than the server at ", std::string(server),
                                            " takes: its --max-inline-bytes is the limit, and `warpline info` "
                                            "shows it; `warpline put` sends arrays of any size"));
   }
-  // gRPC's words where a message has no room in the memory that the server has for all of them.
+  // This is gRPC's text if a message does not fit into the memory that the server reserves for all messages.
   if (absl::IsResourceExhausted(status) && status.message() == "Received RST_STREAM with error code 11") {
     return WithAdvice(status,
                       absl::StrCat("the request is far larger than the --max-inline-bytes of the server at ",
@@ -87,7 +87,7 @@ absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view ser
                                    ", which `warpline info` shows, or it has no room "
                                    "for large ones now; `warpline put` sends arrays of any size"));
   }
-  // The server's own words, from here on.
+  // From here on, the texts are the server's.
   const bool is_over_limit =
       absl::IsInvalidArgument(status) && absl::StrContains(status.message(), "the limit is");
   if (is_over_limit && absl::StrContains(status.message(), ": the result, ")) {
@@ -103,7 +103,7 @@ absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view ser
                       "`warpline tensors` lists yours, with what is left of their leases; `warpline "
                       "drop ID` makes room at once");
   }
-  // A method that the server knows has a request id in its errors.
+  // If the server supports the method, its errors contain a request id.
   if (absl::IsUnimplemented(status) && DetailsOf(status).request_id.empty()) {
     return WithAdvice(status,
                       absl::StrCat("the server at ", std::string(server),

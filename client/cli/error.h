@@ -1,5 +1,5 @@
-// How the `warpline` program fails: by a mistake of its caller, by a fault of this machine, or by what a
-// server answered. The three differ in exit code and in what is said.
+// Errors of the `warpline` program: a mistake of the caller, a failure of this machine, or an error from a
+// server. The three kinds differ in exit code and text.
 #ifndef WARPLINE_CLIENT_CLI_ERROR_H_
 #define WARPLINE_CLIENT_CLI_ERROR_H_
 
@@ -11,24 +11,25 @@
 
 namespace warpline::client {
 
-// A mistake in how the program was called, rather than a refusal: exit code 2.
+// Makes an error for a mistake in how the program was called: exit code 2.
 absl::Status UsageError(std::string_view message);
 bool IsUsageError(const absl::Status& status);
-// The same error, as one of usage.
+// Returns the same error as a usage error.
 absl::Status AsUsageError(const absl::Status& status);
 
-// An error that occurred here and not on the server, such as a full disk: exit code 1, without a gRPC code.
+// Makes an error that occurred here and not on the server, such as a full disk: exit code 1, without a gRPC
+// code.
 absl::Status LocalError(std::string_view message);
-// Marks an error of reading or writing a file. InvalidArgument (a bad path or bad contents) becomes an error
-// of usage, anything else a local one.
+// Marks an error of reading or writing a file. InvalidArgument (a bad path or bad contents) becomes a usage
+// error. All other errors become local errors.
 absl::Status AsFileError(const absl::Status& status);
 
-// Returns the same error, with a line on what to do about it. If the error has such a line already, it stays.
-// An error of usage without advice points to the program's help.
+// Returns the same error with a line of advice. If the error already has advice, that is kept. A usage error
+// without advice refers to the program's help.
 absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
-// The same error, with another text.
+// Returns the same error with another text.
 absl::Status WithText(const absl::Status& status, std::string_view text);
-// The same error, with what it is about before its text.
+// Returns the same error with its subject in front of the text.
 absl::Status WithSubject(const absl::Status& status, std::string_view subject);
 // Adds advice to an error of a call to `server`, where the error does not say it all itself:
 //   - nobody is there, or only others may call
@@ -37,7 +38,7 @@ absl::Status WithSubject(const absl::Status& status, std::string_view subject);
 //   - the server is older than this program
 absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server);
 
-// Adds advice to read the command's help to a usage error of this command. Other errors stay as they are.
+// Adds advice to a usage error of this command: to read the command's help. Other errors stay as they are.
 absl::Status WithAdviceOnCommand(const absl::Status& status, std::string_view command);
 
 // Returns the exit code of the process.

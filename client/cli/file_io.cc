@@ -11,7 +11,7 @@
 namespace warpline::client {
 namespace {
 
-// Linux moves at most 0x7ffff000 bytes a call.
+// Linux transfers at most 0x7ffff000 bytes per call.
 constexpr std::size_t kMaxIoBytes = std::size_t{1} << 30;
 
 bool IsOfThePath(int error) {

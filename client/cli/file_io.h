@@ -1,4 +1,4 @@
-// File descriptors: owned, and read or written to the end.
+// File descriptors with ownership, and complete reads and writes.
 #ifndef WARPLINE_CLIENT_CLI_FILE_IO_H_
 #define WARPLINE_CLIENT_CLI_FILE_IO_H_
 
@@ -14,7 +14,7 @@
 
 namespace warpline::client {
 
-// Closes what it holds, but for standard input, output and error.
+// Closes the descriptor on destruction, except for standard input, output and error.
 class File {
  public:
   explicit File(int fd) : fd_(fd) {}
@@ -24,20 +24,21 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   int fd() const { return fd_; }
-  // Some errors of writing are first told here.
+  // Some write errors are reported only here.
   bool Close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
   int fd_;
 };
 
-// Makes an error of errno. InvalidArgument if another path would work: nothing is there, it is a folder, or
-// access is not allowed. Unavailable if the machine failed, such as a full disk or a reader that has gone.
+// Makes an error from errno. InvalidArgument if another path could work: the file does not exist, it is a
+// folder, or access is denied. Unavailable if the machine failed, for example with a full disk or a closed
+// pipe.
 absl::Status SystemError(const char* what);
 
-// Reads until `bytes` are here or the file ends; returns how many there were.
+// Reads until `bytes` bytes are read or the file ends. Returns the number of bytes read.
 absl::StatusOr<std::size_t> ReadUpTo(int fd, void* data, std::size_t bytes);
-// The same of a whole file; path "-" is standard input.
+// Same for a whole file; path "-" is standard input.
 absl::StatusOr<std::size_t> ReadFile(const std::string& path, void* data, std::size_t bytes);
 absl::Status WriteAll(int fd, std::string_view bytes);
 

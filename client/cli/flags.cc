@@ -40,7 +40,7 @@ Choices<Enum> Values(const google::protobuf::EnumDescriptor& type) {
   return values;
 }
 
-// Returns the address in the form that gRPC takes. `source` names where the address was given.
+// Returns the address in gRPC's form. `source` says where the address was given.
 absl::StatusOr<std::string> ServerAddress(const std::string& source, std::string address) {
   const std::string said = absl::StrCat(source, "=", address);
   if (address.empty()) return UsageError(absl::StrCat(source, " is empty"));
@@ -51,9 +51,9 @@ absl::StatusOr<std::string> ServerAddress(const std::string& source, std::string
   if (address[0] == '/') return UsageError(absl::StrCat(said, ": expected unix:", address, " for a socket"));
   if (absl::StartsWith(address, "unix:")) return address;
   const std::size_t colon = address.rfind(':');
-  // gRPC would take 443.
+  // gRPC's default would be port 443.
   if (colon == std::string::npos) return absl::StrCat(address, ":", kDefaultPort);
-  // gRPC would take what is left of too large a number, and 0 for what is none.
+  // gRPC would truncate a number that is too large, and use 0 for text that is not a number.
   int port = 0;
   const bool is_port = absl::SimpleAtoi(address.substr(colon + 1), &port) && port >= 1 && port <= 65535;
   const bool is_ipv6 = address[0] == '[' && address.back() == ']';
@@ -64,7 +64,7 @@ absl::StatusOr<std::string> ServerAddress(const std::string& source, std::string
   return is_ipv6 ? absl::StrCat(address, ":", kDefaultPort) : address;
 }
 
-// A token in a file. Not in an argument, where every process of the machine could read it.
+// Reads a token from a file. An argument would be visible to every process on the machine.
 absl::StatusOr<std::string> ReadToken(const std::string& path) {
   if (path.empty()) return std::string();
   std::ifstream in(path);
@@ -93,7 +93,7 @@ Choices<v1::ReduceOp> ReduceOps() { return Values<v1::ReduceOp>(*v1::ReduceOp_de
 Choices<v1::MapOp> MapOps() {
   Choices<v1::MapOp> ops;
   for (const auto& [name, op] : Values<v1::MapOp>(*v1::MapOp_descriptor())) {
-    // The others cannot be called in an expression.
+    // The excluded operations cannot be called in an expression.
     if (op != v1::MAP_OP_CONSTANT && op != v1::MAP_OP_CAST && op != v1::MAP_OP_INDEX)
       ops.emplace_back(name, op);
   }
@@ -160,7 +160,7 @@ void SessionFlags::AddTo(CLI::App& command, CommonFlags& common) {
 }
 
 absl::Status CommonFlags::Complete(const CLI::App& program) {
-  const std::vector<CLI::Option*>& given = program.parse_order();  // without those of the environment
+  const std::vector<CLI::Option*>& given = program.parse_order();  // excluding options from the environment
   const bool is_given = std::find(given.begin(), given.end(), program.get_option("--server")) != given.end();
   ASSIGN_OR_RETURN(server, ServerAddress(is_given ? "--server" : "$WARPLINE_SERVER", server));
   const absl::Status usable = CredentialsFor(server, tls).status();

@@ -1,4 +1,4 @@
-// The flags that several commands of the `warpline` program take.
+// The flags that several commands of the `warpline` program share.
 #ifndef WARPLINE_CLIENT_CLI_FLAGS_H_
 #define WARPLINE_CLIENT_CLI_FLAGS_H_
 
@@ -16,19 +16,19 @@
 
 namespace warpline::client {
 
-// The values of a flag, by their names.
+// Return the possible values of a flag with their names.
 Choices<DType> DTypes();
 Choices<v1::ReduceOp> ReduceOps();
-// The elementwise operations that an expression can call.
+// Returns the elementwise operations that an expression can call.
 Choices<v1::MapOp> MapOps();
 Choices<v1::Activation> Activations();
 
 struct CommonFlags {
-  std::string server = "127.0.0.1";  // with its port, once completed
-  std::string regions;               // path of its region socket; empty: as of its own
+  std::string server = "127.0.0.1";  // includes the port once completed
+  std::string regions;               // path of the region socket; empty: derived from `server`
   TlsOptions tls;
   std::string token_file;
-  std::string token;  // empty: none
+  std::string token;  // empty: no token
   absl::Duration deadline = absl::Seconds(60);
   std::string variant;
   bool reproducible = false;
@@ -37,8 +37,8 @@ struct CommonFlags {
   bool timings = false;
   bool json = false;
 
-  // Adds the flags that every command takes. As with each of the other functions, this object must outlive
-  // the parse.
+  // Adds the flags that every command has. For this and the other Add functions, the object must outlive the
+  // parse.
   void AddTo(CLI::App& program);
   void AddRegions(CLI::App& command, const std::string& help);
   void AddVariant(CLI::App& command);
@@ -46,7 +46,7 @@ struct CommonFlags {
   void AddDType(CLI::App& command);
   void AddRetries(CLI::App& command);
 
-  // After the parse: checks the address and reads the token. Every error is one of usage.
+  // Checks the address and reads the token. Call it after the parse. Every error is a usage error.
   absl::Status Complete(const CLI::App& program);
 
   ChannelOptions channel() const { return {.tls = tls, .token = token}; }

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kColumns = 110;
 
-// " IN.npy -o FILE [FLAGS]": what a command cannot do without, and that there is more.
+// Returns the usage text, such as " IN.npy -o FILE [FLAGS]": the required parts, and a hint at optional
+// flags.
 std::string Synopsis(const CLI::App& command) {
   std::string text;
   for (const CLI::Option* option : command.get_options()) {

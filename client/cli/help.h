@@ -1,4 +1,4 @@
-// How the `warpline` program's help looks.
+// The layout of the `warpline` program's help.
 #ifndef WARPLINE_CLIENT_CLI_HELP_H_
 #define WARPLINE_CLIENT_CLI_HELP_H_
 
@@ -15,8 +15,8 @@ namespace warpline::client {
 // with their choices in wrapped lines. A command's own options come before the program's.
 std::shared_ptr<CLI::FormatterBase> HelpFormatter();
 
-// The text in lines of at most 110 columns, each of which begins at column `indent`, where the caller has
-// begun the first.
+// Wraps the text into lines of at most 110 columns, each indented to column `indent`. The caller has already
+// indented the first line.
 std::string Wrapped(std::string_view text, std::size_t indent);
 
 }  // namespace warpline::client

@@ -17,7 +17,8 @@
 namespace warpline::client {
 namespace {
 
-// glibc gives the memory of each received slice back to the kernel, and faults it in again; these keep it.
+// glibc by default returns the memory of each received slice to the kernel, and must then fault it in again.
+// These settings keep the memory.
 void TuneMalloc() {
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ::mallopt(M_TOP_PAD, 64 << 20);
@@ -34,14 +35,14 @@ absl::Status Run(const std::vector<std::string>& words) {
 
 int Main(int argc, char** argv) {
   TuneMalloc();
-  // A failure is reported at the end, once and in whole sentences, so gRPC does not log. To find a fault, set
+  // A failure is reported once at the end, in whole sentences. So gRPC does not log. To debug, set
   // GRPC_VERBOSITY.
   if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
-  // gRPC uses Abseil's mutexes. The distribution builds Abseil with the deadlock detection of debug builds.
+  // gRPC uses Abseil's mutexes. The distribution's Abseil has the deadlock detection of debug builds enabled.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that has gone is an error of write()
+  std::signal(SIGPIPE, SIG_IGN);  // a closed reader of our output then makes write() fail
   absl::Status status = Run({argv + std::min(argc, 1), argv + argc});
-  // The output of the commands is buffered until here.
+  // The commands' output was buffered until now.
   const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (status.ok() && !printed) status = LocalError("standard output: cannot write");
   if (!status.ok()) std::fprintf(stderr, "warpline: %s\n", Complaint(status).c_str());

@@ -21,7 +21,7 @@ absl::StatusOr<std::vector<int>> StoredPerm(const NpyArray& array, const std::ve
   std::vector<bool> seen(static_cast<std::size_t>(rank), false);
   bool valid = full.size() == seen.size();
   for (int& axis : full) {
-    if (axis < 0) axis += rank;  // from the end
+    if (axis < 0) axis += rank;  // counted from the end
     valid = valid && axis >= 0 && axis < rank && !seen[axis];
     if (valid) seen[axis] = true;
   }

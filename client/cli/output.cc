@@ -23,7 +23,7 @@ std::vector<std::pair<const char*, double>> Stages(const v1::StageTimes& times) 
           {"device", times.device()}};
 }
 
-// Each once, in the order of its first.
+// Returns each name once, in the order of first occurrence.
 std::vector<std::string> Distinct(const std::vector<std::string_view>& names) {
   std::vector<std::string> distinct;
   for (std::string_view name : names) {
@@ -34,13 +34,13 @@ std::vector<std::string> Distinct(const std::vector<std::string_view>& names) {
 
 std::string Milliseconds(double seconds) { return absl::StrFormat("%.3f", seconds * 1e3); }
 
-// A run of types that are shown as one when all of them are there.
+// A group of types that is shown as one name if all of its types are present.
 struct TypeGroup {
   const char* name;
   std::vector<DType> dtypes;
 };
 
-// "u8-u64 i8 f32"; "all types".
+// Formats types, such as "u8-u64 i8 f32" or "all types".
 template <typename DataTypes>
 std::string TypeNames(const DataTypes& data_types) {
   static const std::vector<TypeGroup> kGroups = {
@@ -62,14 +62,14 @@ std::string TypeNames(const DataTypes& data_types) {
       continue;
     }
     const std::optional<DType> dtype = FromProto(static_cast<v1::DataType>(first));
-    // A newer server may have types that we have not.
+    // A newer server may have types that this client does not know.
     names.push_back(dtype ? std::string(Name(*dtype)) : absl::StrCat("#", first));
     left.erase(first);
   }
   return absl::StrJoin(names, " ");
 }
 
-// In KiB if that says more: limits may be that small.
+// Shows KiB if that is more precise: limits may be small.
 std::string MiB(std::int64_t bytes) {
   const bool is_small = bytes % (1 << 20) != 0 && bytes < 16 << 20;
   return is_small ? absl::StrFormat("%d KiB", bytes >> 10) : absl::StrFormat("%d MiB", bytes >> 20);
@@ -83,7 +83,7 @@ nlohmann::ordered_json ToJson(const Timing& timing) {
   const v1::Execution& execution = timing.execution;
   nlohmann::ordered_json json = {{"op", timing.op}};
   if (timing.arrays.size() == 1 && timing.arrays[0].name.empty()) {
-    // The one array of an operation needs no list.
+    // The single array of an operation needs no list.
     json["dtype"] = Name(timing.arrays[0].dtype);
     json["shape"] = Sizes(timing.arrays[0].shape);
   } else {
@@ -116,7 +116,7 @@ nlohmann::ordered_json ToJson(const TensorInfo& tensor) {
 }  // namespace
 
 std::string JsonLine(const nlohmann::ordered_json& json) {
-  // Text that is not UTF-8 is no reason to print nothing.
+  // Text that is not UTF-8 must not prevent the output: invalid bytes are replaced.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 

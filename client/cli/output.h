@@ -17,32 +17,32 @@
 
 namespace warpline::client {
 
-// One request, as --timings tells it.
+// The timing of one request, for --timings.
 struct Timing {
   struct Array {
-    std::string name;  // empty: the only result of an operation
+    std::string name;  // empty for the only result of an operation
     DType dtype = DType::kF32;
     Shape shape;
   };
   std::string_view op;
-  std::vector<Array> arrays;  // that came back
-  // How operands and results travelled, one by one: "inline", "shm", "stream"; "resident" if they did not.
+  std::vector<Array> arrays;  // the results that came back
+  // How each operand and result travelled: "inline", "shm" or "stream"; "resident" if it did not travel.
   std::vector<std::string_view> ways;
   absl::Duration wall;
   v1::Execution execution;
 };
 
-// One line, or one JSON object on a line of its own; with a newline at the end. Each way is named once. Times
-// are in milliseconds in the line, in seconds in JSON.
+// Formats one line of text, or one line with a JSON object, with a newline at the end. Each way is named
+// once. Times are in milliseconds in text, in seconds in JSON.
 std::string FormatTiming(const Timing& timing, bool json);
 
-// Without spaces, with a newline at the end.
+// Formats JSON without spaces, with a newline at the end.
 std::string JsonLine(const nlohmann::ordered_json& json);
 
-// A table, or a JSON array of objects.
+// Formats a table, or a JSON array of objects.
 std::string FormatTensors(std::span<const TensorInfo> tensors, bool json);
 
-// How far a transfer is: "put x.npy: 12.0 of 64.0 MiB, 350.5 MiB/s".
+// Formats the progress of a transfer: "put x.npy: 12.0 of 64.0 MiB, 350.5 MiB/s".
 std::string FormatProgress(std::string_view what, std::size_t bytes, std::size_t total,
                            absl::Duration elapsed);
 

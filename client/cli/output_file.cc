@@ -20,9 +20,9 @@ namespace {
 using Pieces = std::span<const std::string_view>;
 using Stat = struct stat;
 
-constexpr int kMaxLinks = 40;  // that of Linux
+constexpr int kMaxLinks = 40;  // Linux's own limit
 
-// Returns the file that `path` leads to, if there is one.
+// Returns the state of the file that `path` leads to, if there is one.
 std::optional<Stat> StatOf(const std::string& path) {
   Stat info;
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;
@@ -54,13 +54,13 @@ absl::Status WriteInPlace(const std::string& path, Pieces pieces) {
   return file.Close() ? absl::OkStatus() : SystemError("cannot write");
 }
 
-// Mode and, if this process may give it away, owner of the file that `fd` is to replace; of a new file, what
-// open() would have given it. mkostemp gives 0600.
+// Sets the mode of `fd` and, if permitted, its owner to those of the file that it replaces. For a new file,
+// sets the mode that open() would have used; mkostemp uses 0600.
 absl::Status TakeMode(int fd, const std::optional<Stat>& replaced) {
   mode_t mode = 0;
   if (replaced) {
     mode = replaced->st_mode & 0777;
-    // Only root may, and the mode counts whoever owns it.
+    // Only root may change the owner. The mode is set in any case.
     if (::fchown(fd, replaced->st_uid, replaced->st_gid) != 0) errno = 0;
   } else {
     const mode_t mask = ::umask(0);
@@ -71,7 +71,7 @@ absl::Status TakeMode(int fd, const std::optional<Stat>& replaced) {
 }
 
 absl::Status WriteRenamed(const std::string& path, const std::optional<Stat>& replaced, Pieces pieces) {
-  // Renaming asks for the folder's permission only.
+  // Renaming only needs permission for the folder, so check the file itself.
   if (replaced && ::access(path.c_str(), W_OK) != 0) return SystemError("cannot write");
   std::string temporary = path + ".tmpXXXXXX";
   File file(::mkostemp(temporary.data(), O_CLOEXEC));
@@ -122,7 +122,7 @@ absl::Status WriteFile(const std::string& path, Pieces pieces) {
   if (!S_ISREG(there->st_mode)) return WriteInPlace(path, pieces);
   const std::string target = Target(path);
   const std::optional<Stat> reached = StatOf(target);
-  // A link of /proc/self/fd can lead to a file whose name is no longer its own.
+  // A link in /proc/self/fd can lead to a file that no longer has this name.
   if (!reached || !IsSame(*there, *reached)) return WriteInPlace(path, pieces);
   return WriteRenamed(target, there, pieces);
 }

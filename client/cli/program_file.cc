@@ -18,8 +18,8 @@
 namespace warpline::client {
 namespace {
 
-// The enumeration whose values a member of the JSON has; null if it has none. `object`: the member whose
-// value is the object around it.
+// Returns the enumeration type of a JSON member; null if the member is not an enumeration. `object` is the
+// name of the member that contains the enclosing object.
 const google::protobuf::EnumDescriptor* EnumOf(std::string_view object, std::string_view member) {
   if (member == "op" && object == "scan") return v1::ScanOp_descriptor();
   if (member == "op" && object == "nodes") return v1::MapOp_descriptor();
@@ -31,14 +31,14 @@ const google::protobuf::EnumDescriptor* EnumOf(std::string_view object, std::str
   return nullptr;
 }
 
-// Deeper than any program, and not so deep that a file could exhaust the stack.
+// Maximum nesting: deeper than any program, but not so deep that a file could exhaust the stack.
 constexpr int kMaxDepth = 32;
 
-// Parses `text`, and replaces the short names of enumerations' values by their full ones.
+// Parses `text`, and replaces the short names of enumeration values by their full names.
 absl::StatusOr<std::string> WithFullNames(std::string_view text) {
   using Event = nlohmann::json::parse_event_t;
   std::string member;
-  std::vector<std::string> objects;  // the members whose values are the objects that are open
+  std::vector<std::string> objects;  // the names of the members whose objects are open
   int deepest = 0;
   const auto see = [&](int depth, Event event, nlohmann::json& seen) {
     deepest = std::max(deepest, depth);
@@ -64,7 +64,7 @@ absl::StatusOr<std::string> WithFullNames(std::string_view text) {
     }
     return json.dump();
   } catch (const nlohmann::json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    // The text is "[json.exception.parse_error.101] parse error at line 1, column 2: ...".
     const std::string what = error.what();
     return absl::InvalidArgumentError(what.substr(std::min(what.find("] ") + 2, what.size())));
   }

@@ -1,4 +1,4 @@
-// Programs as the `warpline` program gets them: from JSON.
+// Reads programs of the `warpline` command from JSON.
 #ifndef WARPLINE_CLIENT_CLI_PROGRAM_FILE_H_
 #define WARPLINE_CLIENT_CLI_PROGRAM_FILE_H_
 
@@ -11,11 +11,12 @@
 
 namespace warpline::client {
 
-// From protobuf's JSON mapping of warpline.v1.Program. Values of enumerations may also be written by their
-// short names: "sum" for "REDUCE_OP_SUM". InvalidArgument for anything else.
+// Parses protobuf's JSON mapping of warpline.v1.Program. Enumeration values may also have short names: "sum"
+// for "REDUCE_OP_SUM". InvalidArgument for anything else.
 absl::StatusOr<v1::Program> ParseProgram(std::string_view json);
 
-// The names that steps read and no step has, in the order of their first use: what a request must bring.
+// Returns the names that steps read and that are no steps, in the order of first use. A request must supply
+// these inputs.
 std::vector<std::string> InputsOf(const v1::Program& program);
 
 }  // namespace warpline::client

@@ -12,7 +12,7 @@
 namespace warpline::client {
 namespace {
 
-// Nobody reads faster.
+// Nobody can read faster updates.
 constexpr absl::Duration kPeriod = absl::Milliseconds(100);
 
 }  // namespace
@@ -39,7 +39,7 @@ void ProgressLine::Show(std::size_t bytes) {
   if (now - last_ < kPeriod && bytes < total_) return;
   last_ = now;
   const std::string line = FormatProgress(what_, bytes, total_, now - start_);
-  // Pads the line to the width of the previous one, so that no rest of that line stays.
+  // Pads the line to the width of the previous one, to erase its end.
   std::fprintf(stderr, "\r%-*s", static_cast<int>(columns_), line.c_str());
   std::fflush(stderr);
   columns_ = std::max(columns_, line.size());

@@ -1,4 +1,4 @@
-// A line on the terminal that tells how far a transfer is.
+// A line on the terminal that shows the progress of a transfer.
 #ifndef WARPLINE_CLIENT_CLI_PROGRESS_LINE_H_
 #define WARPLINE_CLIENT_CLI_PROGRESS_LINE_H_
 
@@ -10,18 +10,19 @@
 
 namespace warpline::client {
 
-// On standard error, and only if that is a terminal. The line is gone when this is.
+// Writes to standard error, if that is a terminal. The destructor removes the line.
 class ProgressLine {
  public:
-  // `what` goes on, and which array.
+  // `what`: the command and the array, for example "put x.npy".
   ProgressLine(std::string what, std::size_t total, bool quiet);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // For PutOptions and GetOptions; none if there is no line. It must not be called when this is gone.
+  // Returns a callback for PutOptions and GetOptions; null if no line is shown. It must not outlive this
+  // object.
   Progress callback();
-  // Shows that so many bytes have travelled.
+  // Shows that `bytes` bytes have been transferred.
   void Show(std::size_t bytes);
 
  private:
@@ -29,8 +30,8 @@ class ProgressLine {
   const std::size_t total_;
   const bool shows_;
   const absl::Time start_;
-  absl::Time last_;          // when it was shown
-  std::size_t columns_ = 0;  // of what is shown
+  absl::Time last_;          // when the line was last shown
+  std::size_t columns_ = 0;  // width of the line shown
 };
 
 }  // namespace warpline::client

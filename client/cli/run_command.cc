@@ -1,4 +1,4 @@
-// `warpline run`.
+// The command `warpline run`.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
@@ -115,8 +115,8 @@ absl::StatusOr<v1::Program> ReadProgram(const std::string& path) {
   return program;
 }
 
-// An expression says nothing of its outputs: they are the steps that `words` name, or the last one if there
-// is but a file.
+// An expression does not name its outputs. They are the steps that `words` name, or the last step if `words`
+// has at most a file without a name.
 absl::Status ChooseOutputs(v1::Program& program, const Words& words) {
   if (words.empty() || (words.size() == 1 && SplitAssignment(words[0]).name.empty())) return absl::OkStatus();
   Words steps;
@@ -140,8 +140,8 @@ absl::Status ChooseOutputs(v1::Program& program, const Words& words) {
   return absl::OkStatus();
 }
 
-// The file of each of `names`, in that order: an error for a name that has none or two, and for a file whose
-// name is not among them. `form` is how to write one.
+// Returns the file for each name in `names`, in that order. It is an error if a name has no file or two
+// files, or if a file's name is not in `names`. `form` says how to write an assignment.
 absl::StatusOr<std::vector<Assignment>> Assign(const Words& names, const Words& words,
                                                const std::string& what, const std::string& form) {
   std::map<std::string, Assignment> files;
@@ -213,8 +213,8 @@ absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
     }
     ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeOf(input));
     ASSIGN_OR_RETURN(NpyArray array, session.Read(input.path, dtype));
-    // A separate request makes the array row-major. A step of the program would change the numbers of all
-    // other steps, which errors name. There may also be no room for another step.
+    // A separate request makes the array row-major. An extra step in the program would change the numbers of
+    // all other steps, which errors contain. There may also be no room for another step.
     RETURN_IF_ERROR(session.MakeRowMajor(array));
     request.inputs.emplace_back(input.name, array.stored);
   }
@@ -226,7 +226,7 @@ absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
   return absl::OkStatus();
 }
 
-// "TYPE:", and these below it.
+// Formats "TYPE:", with the values in lines below.
 template <typename T>
 std::string Listed(const char* title, const Choices<T>& values) {
   const auto name = [](std::string* out, const auto& value) { *out += value.first; };

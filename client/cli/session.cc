@@ -28,7 +28,7 @@ Timing::Array Described(const std::string& name, const Array& array, const std::
   return {.name = name, .dtype = array.dtype(), .shape = array.shape()};
 }
 
-// The only result of a program of one step has no name.
+// The result of a program with only one step has no name.
 std::vector<Timing::Array> Described(const RunResult& result, bool one_step) {
   std::vector<Timing::Array> arrays;
   for (std::size_t i = 0; i < result.outputs.size(); ++i) {
@@ -65,7 +65,7 @@ std::string NewRequestId() {
   return absl::StrFormat("cli-%08x%08x", random(), random());
 }
 
-// The server's own errors have the id. One that was not there to answer in time did not say it.
+// The server's own errors contain the id. If the server did not answer in time, add the id here.
 absl::Status WithRequestId(const absl::Status& status, const std::string& request_id) {
   if (!absl::IsDeadlineExceeded(status) || absl::StrContains(status.message(), request_id)) return status;
   return absl::DeadlineExceededError(absl::StrCat(status.message(), " (request ", request_id, ")"));
@@ -112,7 +112,7 @@ absl::StatusOr<NpyArray> Session::Read(const std::string& path, std::optional<DT
     }
     return NpyArray{.stored = tensor};
   }
-  absl::Status refused;  // by the server, which is no error of the file
+  absl::Status refused;  // an error of the server, not of the file
   const auto allocate = [&](std::size_t bytes) {
     absl::StatusOr<std::shared_ptr<void>> memory = transport_.Allocate(bytes);
     refused = memory.status();
@@ -149,7 +149,7 @@ std::vector<std::string_view> Session::WaysOf(const RunArgs& request, const Stre
 }
 
 absl::StatusOr<RunResult> Session::Send(std::string_view op, const RunArgs& request) {
-  // A request that cannot be sent at all is refused here, and must not look like an answer of the server.
+  // A request that cannot be sent at all is refused here, so that the error does not look like the server's.
   // A request that is too large for a message may travel in ranges.
   const absl::Status sendable = Encode(request, transport_.shared()).status();
   const bool is_too_large = absl::IsResourceExhausted(sendable) && streams_;

@@ -1,5 +1,5 @@
-// The common part of the commands that compute: arrays in, one or more requests, arrays out. Arrays are
-// files, or tensors on the server.
+// The common part of the commands that compute: they read arrays, send one or more requests, and write
+// arrays. Arrays are files, or tensors on the server.
 #ifndef WARPLINE_CLIENT_CLI_SESSION_H_
 #define WARPLINE_CLIENT_CLI_SESSION_H_
 
@@ -31,28 +31,28 @@ struct SessionFlags {
 inline constexpr char kOutputHelp[] =
     "where the result goes, a .npy file; - is standard output, @ leaves it on the server";
 
-// Errors are as error.h tells them apart. Not thread-safe.
+// Errors have the kinds of error.h. Not thread-safe.
 class Session {
  public:
-  // A usage error if there is no output, if two are one file, if one is a terminal, which would show bytes,
-  // or if --ttl is given and nothing stays on the server.
+  // Returns a usage error if there is no output, if two outputs are the same file, if one is a terminal,
+  // which would show raw bytes, or if --ttl is given but nothing stays on the server.
   static absl::StatusOr<Session> Create(const SessionFlags& flags, const CommonFlags& common,
                                         std::span<const std::string> outputs);
 
-  // The array in a file, or for "@ID" the tensor with that id. `dtype`: what raw elements are, see
-  // ParseNpyHeader; a tensor must have it.
+  // Reads the array in a file, or, for "@ID", finds the tensor with that id. `dtype`: the type of raw
+  // elements, see ParseNpyHeader. A tensor must have this type.
   absl::StatusOr<NpyArray> Read(const std::string& path, std::optional<DType> dtype);
-  // For a result that goes to this output.
+  // Returns the destination for a result that goes to this output.
   Destination To(const std::string& path) const;
-  // Writes a result to its file; or, if it has stayed on the server, prints the id of the tensor, which lasts
-  // for as long as its lease from then on.
+  // Writes a result to its file. If the result stays on the server, prints the id of the tensor instead. The
+  // tensor then exists until its lease ends.
   absl::Status Write(const std::string& path, const Array& array, std::optional<Tensor>& tensor,
                      bool fortran) const;
 
-  // One request, which has the whole deadline. Prints its timing, as that of `op`, if that is wanted.
+  // Sends one request, which may use the whole deadline. If requested, prints its timing under the name `op`.
   absl::StatusOr<RunResult> Compute(std::string_view op, RunArgs request);
 
-  // Has the server bring a Fortran array into row-major order, where no renumbering of axes will do.
+  // Lets the server convert a Fortran array to row-major order, if renumbering axes is not enough.
   absl::Status MakeRowMajor(NpyArray& array);
 
  private:
@@ -61,11 +61,11 @@ class Session {
   std::vector<std::string_view> WaysOf(const RunArgs& request, const Streamed& streamed) const;
 
   CommonFlags common_;
-  bool prints_to_stderr_;  // as a result, or its id, goes to standard output
-  absl::Duration ttl_;     // of what stays on the server; zero: the server's default
-  bool streams_;           // some arrays, perhaps
+  bool prints_to_stderr_;  // because a result, or its id, goes to standard output
+  absl::Duration ttl_;     // of results on the server; zero: the server's default
+  bool streams_;           // some arrays may travel in ranges
   std::unique_ptr<Client> client_;
-  Transport transport_;  // what it has put goes before the client
+  Transport transport_;  // must be destroyed before the client, since it drops its tensors
 };
 
 }  // namespace warpline::client

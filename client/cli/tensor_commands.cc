@@ -67,8 +67,8 @@ ClientOptions OptionsFrom(const CommonFlags& common) {
   return {.channel = common.channel(), .max_retries = common.retries};
 }
 
-// Returns the error of dropping `count` tensors. `failed` has the error of each tensor that was not dropped.
-// `untried` is the number of tensors that were not tried, because of the last error.
+// Returns the error of dropping `count` tensors. `failed` has the error of each tensor that could not be
+// dropped. `untried` tensors were not tried because of the last error.
 absl::Status DropError(std::span<const absl::Status> failed, std::size_t untried, std::size_t count) {
   if (failed.empty()) return absl::OkStatus();
   if (count == 1) return failed[0];
@@ -100,7 +100,7 @@ absl::Status RunPut(const PutFlags& flags, const CommonFlags& common) {
                                 {.ttl = flags.ttl, .channels = flags.channels, .progress = line.callback()}));
   }
   if (!array->fortran) return PrintId(*tensor);
-  // The tensor that was put is the transpose of the array that is meant. It is dropped with its handle.
+  // The tensor that was put is the transpose of the actual array. It is dropped with its handle.
   ASSIGN_OR_RETURN(Result result, client.Transpose({.x = *tensor, .perm = ToRowMajorPerm(*array)},
                                                    common.deadline, {.destination = {.keep = flags.ttl}}));
   return PrintId(*result.tensor);
@@ -146,7 +146,7 @@ absl::Status RunDrop(const DropFlags& flags, const CommonFlags& common) {
     const absl::Status dropped = client.Drop(id, common.deadline);
     if (dropped.ok()) continue;
     failed.push_back(WithSubject(dropped, ShortId(id)));
-    // If one tensor is not there, the others may still be.
+    // If one tensor does not exist, the others still may.
     if (!absl::IsNotFound(dropped) && !absl::IsFailedPrecondition(dropped)) break;
   }
   return DropError(failed, ids.size() - tried, ids.size());

@@ -31,7 +31,7 @@ absl::StatusOr<std::size_t> ByteSize(const ConstArray& array) {
     return absl::InvalidArgumentError("a scalar has no row stride");
   }
   if (empty) return 0;
-  // Behind the last row there need be no padding.
+  // The last row need not have padding behind it.
   if (array.row_stride != 0) bytes -= (array.row_stride - shape[shape.rank - 1]) * SizeOf(array.dtype);
   return static_cast<std::size_t>(bytes);
 }
@@ -66,7 +66,7 @@ Array Array::Over(DType dtype, const Shape& shape, void* data, std::size_t bytes
   return array;
 }
 
-// The enumerations list the same types in the same order; the API's has one more in front.
+// Both enumerations list the same types in the same order. The API's has one more value in front.
 static_assert(static_cast<int>(DType::kBool) + 1 == v1::DATA_TYPE_BOOL);
 static_assert(static_cast<int>(DType::kF8E5M2) + 1 == v1::DATA_TYPE_F8E5M2);
 

@@ -1,5 +1,5 @@
-// A response as it arrived: parsed by protobuf, but for its payloads, which stay in gRPC's slices until they
-// are copied to their place.
+// A response as it arrived. protobuf parses it, except for its payloads: they stay in gRPC's slices until
+// they are copied to their destination.
 #ifndef WARPLINE_CLIENT_SRC_ARRIVED_H_
 #define WARPLINE_CLIENT_SRC_ARRIVED_H_
 
@@ -26,15 +26,15 @@ inline absl::Status BadResponse(absl::string_view why) {
   return absl::InternalError(absl::StrCat("the server's response is not valid: ", why));
 }
 
-// The message has tokens in the place of its payloads, which lie in the slices.
+// In `message`, a token replaces each payload. The payloads themselves lie in the slices.
 template <typename Response>
 struct Arrived {
   std::vector<grpc::Slice> slices;
-  std::vector<std::span<const std::byte>> spans;  // of the slices
+  std::vector<std::span<const std::byte>> spans;  // views of the slices
   std::vector<PayloadRange> payloads;
   Response message;
 
-  // The payload for which the token stands. A field that is absent has an empty one.
+  // Returns the payload that the token replaces. A field that is absent has an empty payload.
   absl::StatusOr<PayloadRange> PayloadOf(const std::string& token) const {
     if (token.empty()) return PayloadRange{};
     const std::optional<std::size_t> index = PayloadIndex(token);
@@ -50,14 +50,14 @@ struct Arrived {
   }
 };
 
-// Internal if it is no Response. `payload` is the field whose contents are payloads, always the same for one
-// Response.
+// Returns Internal if `message` is not a valid Response. `payload` is the field that holds the payloads. It
+// must always be the same field for one type of Response.
 template <typename Response>
 absl::StatusOr<Arrived<Response>> ReadResponse(const grpc::ByteBuffer& message,
                                                const google::protobuf::FieldDescriptor* payload) {
-  // The server chooses what comes before the elements, so a response has only the limits of any message.
+  // The server decides how many bytes precede the elements. So the only limits are those of any message.
   constexpr ScanLimits kLimits{.header_bytes = kMaxMessageBytes, .payloads = kMaxMessageBytes};
-  // It is never destroyed: a callback may still use it while the process ends.
+  // The schema is never destroyed: a callback may still use it while the process ends.
   static const auto& schema = *new ScanSchema(ScanSchema::For(Response::descriptor(), {.payload = payload}));
   Arrived<Response> arrived;
   if (message.Valid() && !message.Dump(&arrived.slices).ok()) {

@@ -11,31 +11,32 @@
 namespace warpline::client {
 namespace {
 
-// The first delay if the server gives none, as after UNAVAILABLE while it restarts. It doubles from one
-// attempt to the next.
+// The first delay if the server gives none, for example after UNAVAILABLE while it restarts. The delay
+// doubles after each attempt.
 constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
-// A server that is full asks for some 0.1 s, since it does not know when others end. Once it is still full,
-// its delay doubles too, to this much.
+// A full server asks for a delay of about 0.1 s, since it does not know when other calls end. If it is still
+// full after that, the delay doubles each time, up to this maximum.
 constexpr absl::Duration kMaxDoubledDelay = absl::Seconds(4);
 
-// A server's gRPC 1.51 lowers the windows of its connections as messages that it receives fill its memory.
-// Then it resets a stream of which more than the new window is still unread, when that ends by a frame of its
-// own, as uploads do. It is like a lost connection.
+// A server with gRPC 1.51 shrinks the flow-control windows of its connections as received messages fill its
+// memory. It then resets a stream with more unread bytes than the new window, if the stream ends with a
+// separate frame, as uploads do. The client treats this reset like a lost connection.
 bool WindowWasLowered(const absl::Status& status) {
   return absl::IsInternal(status) && status.message() == "Received RST_STREAM with error code 1";
 }
 
-// gRPC's own, for a call that arrives while a server closes its connections. CANCELLED of a server is final.
+// gRPC itself cancels a call that arrives while a server closes its connections. CANCELLED from the server's
+// own code is final.
 bool CutOff(const absl::Status& status) { return absl::IsCancelled(status) && !DetailsOf(status).answered; }
 
-// The connection ended after the server's headers and before its status, as behind a proxy whose server is
-// gone.
+// The connection ended after the server's headers and before its status. This happens behind a proxy whose
+// server is gone.
 bool StreamWasRemoved(const absl::Status& status) {
   return absl::IsUnknown(status) && status.message() == "Stream removed" && !DetailsOf(status).answered;
 }
 
-// Clients that a restart has cut off at one time should not all come back at one time. A delay that the
-// server gives is spread by the server.
+// Clients that a restart cut off at the same time should not all come back at the same time. The server
+// itself spreads the delays that it gives.
 absl::Duration Jittered(absl::Duration delay) {
   thread_local std::minstd_rand random(std::random_device{}());
   return delay * std::uniform_real_distribution<double>(0.5, 1.5)(random);

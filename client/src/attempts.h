@@ -11,21 +11,21 @@
 
 namespace warpline::client {
 
-// InvalidArgument unless it is finite and above zero.
+// Returns InvalidArgument unless the timeout is finite and above zero.
 absl::Status CheckTimeout(absl::Duration timeout);
 
 // The attempts of one call. Not thread-safe.
 class Attempts {
  public:
-  // None follows once `closed` is requested. If the call is not `repeatable`, because another would find
-  // another state, one follows only if the server has refused the call.
+  // No attempt follows once `closed` is requested. A call is not `repeatable` if a second attempt would find
+  // a different state. Such a call is made again only if the server has refused it.
   Attempts(int max_retries, absl::Time deadline, std::stop_token closed = {}, bool repeatable = true)
       : max_retries_(max_retries), deadline_(deadline), closed_(std::move(closed)), repeatable_(repeatable) {}
 
   absl::Time deadline() const { return deadline_; }
-  // How many have failed so that another followed.
+  // The number of failed attempts that were followed by another one.
   int failed() const { return failed_; }
-  // How long to wait before the next attempt after this error; nothing if there is to be none.
+  // How long to wait before the next attempt after this error; nothing if there must be no other attempt.
   std::optional<absl::Duration> DelayAfter(const absl::Status& status);
 
  private:

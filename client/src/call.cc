@@ -18,7 +18,7 @@
 namespace warpline::client {
 namespace {
 
-// Limit of the times that one attempt is placed. A server that loses regions faster is of no use.
+// How often one attempt places its arrays, at most. A server that loses regions faster is unusable.
 constexpr int kMaxPlacements = 3;
 
 }  // namespace
@@ -31,7 +31,7 @@ Call::Call(const CallSite& site, const RunArgs& args, ResultTypes types, const C
       deadline_(deadline) {}
 
 absl::Status Call::Place() {
-  // At most half of the time left: the call needs the rest.
+  // Placing may use at most half of the time that is left: the call needs the rest.
   const absl::Time now = absl::Now();
   return placed_.placement().Place(now + (deadline_ - now) / 2, site_.connection.may_retry());
 }
@@ -82,14 +82,14 @@ absl::StatusOr<RunResult> Call::Wait(const RawChannel::Transmit& transmit) {
   return result;
 }
 
-// Waits first until the server no longer uses the memory of the attempt before. If that lasts beyond the
-// deadline, returns the error of that one.
+// First waits until the server no longer uses the memory of the previous attempt. If that takes longer than
+// the deadline, returns the error of the previous attempt.
 absl::StatusOr<OutgoingMessage> Call::PlaceAndEncode() {
   if (!AwaitWithdrawal()) return error_;
   for (int i = 1;; ++i) {
     RETURN_IF_ERROR(PlaceWithRetries());
     absl::StatusOr<OutgoingMessage> message = Encode();
-    // If a region was lost meanwhile, the message may have the elements of large arrays.
+    // If a region was lost meanwhile, the message may contain the elements of large arrays.
     if (!message.ok() || i == kMaxPlacements || !placed_.placement().lost_region()) return message;
   }
 }
@@ -105,7 +105,7 @@ absl::Status Call::PlaceWithRetries() {
   }
 }
 
-// The caller's memory is not used any more when this returns.
+// After this returns, the server no longer uses the caller's memory.
 bool Call::ResendAfter(const absl::Status& status) {
   error_ = status;
   if (!placed_.placement().active()) {
@@ -115,14 +115,14 @@ bool Call::ResendAfter(const absl::Status& status) {
   withdrawn_ = BeginWithdrawal(attempt_);
   if (placed_.placement().writes_in_place()) withdrawn_.wait();
   if (!MayBeLostRegion(status)) return false;
-  // A region is certainly unknown to the server when its connection has ended, which this client may notice a
-  // little later.
+  // The server certainly does not know the region if the region's connection has ended. This client may
+  // notice that a little later.
   if (!AwaitWithdrawal()) return false;
   was_resent_ = attempt_->lost_region();
   return was_resent_;
 }
 
-// False if that lasts beyond the deadline, or the client is closed, or the thread is interrupted.
+// Returns false if the wait exceeds the deadline, the client is closed, or the thread is interrupted.
 bool Call::AwaitWithdrawal() const {
   if (!withdrawn_.valid()) return true;
   while (withdrawn_.wait_for(kInterruptPeriod) != std::future_status::ready) {
@@ -151,15 +151,15 @@ void Call::Send() {
                                        ended, options_.stop);
 }
 
-// The attempt has failed. Its memory is the caller's, or the next attempt's, when the server has confirmed
-// its end.
+// The attempt has failed. The caller or the next attempt may use its memory once the server has confirmed
+// that the attempt ended.
 void Call::Withdraw(const absl::Status& status) {
   if (!attempt_->uses_regions()) return Failed(status);
   if (placed_.placement().active() && !placed_.placement().writes_in_place()) {
     withdrawn_ = BeginWithdrawal(attempt_);
     return Failed(status);
   }
-  // Neither this thread nor the one that hears of the end may be kept from its work by a callback.
+  // A callback must block neither this thread nor the thread that learns of the end.
   CallbackThread& callbacks = site_.regions.callbacks();
   callbacks.Expect();
   attempt_->Withdraw([self = shared_from_this(), &callbacks, status] {
@@ -187,8 +187,8 @@ void Call::Failed(const absl::Status& status) {
       [self](absl::Status last) { self->Finish(std::move(last)); });
 }
 
-// Goes on, with true, once the server does not use the memory of the last attempt; with false after the
-// deadline, and if the call is cancelled or the client closed. Other retries go on meanwhile.
+// Calls `then(true)` once the server no longer uses the memory of the last attempt. Calls `then(false)` after
+// the deadline, if the call is cancelled, or if the client is closed. Other retries continue meanwhile.
 void Call::AfterWithdrawal(std::function<void(bool)> then) {
   const bool has_ended = IsWithdrawn();
   if (has_ended || absl::Now() >= deadline_) return then(has_ended);

@@ -34,7 +34,7 @@ void CallbackThread::RunAll() {
     callbacks_.pop_front();
     lock.unlock();
     callback();
-    callback = nullptr;  // what it holds goes before Close returns
+    callback = nullptr;  // what the callback holds must be released before Close returns
     lock.lock();
     --expected_;
   }

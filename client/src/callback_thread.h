@@ -1,4 +1,4 @@
-// A thread for callbacks that would otherwise keep another thread from what they may wait for.
+// A thread for callbacks. On another thread they could block work that they wait for themselves.
 #ifndef WARPLINE_CLIENT_SRC_CALLBACK_THREAD_H_
 #define WARPLINE_CLIENT_SRC_CALLBACK_THREAD_H_
 
@@ -11,7 +11,7 @@
 
 namespace warpline::client {
 
-// Runs them one after another, on a thread that starts with the first. Thread-safe.
+// Runs callbacks one after another, on a thread that starts with the first one. Thread-safe.
 class CallbackThread {
  public:
   CallbackThread() = default;
@@ -19,11 +19,11 @@ class CallbackThread {
   CallbackThread(const CallbackThread&) = delete;
   CallbackThread& operator=(const CallbackThread&) = delete;
 
-  // One callback will come by Run.
+  // Announces one callback, which Run will get.
   void Expect();
-  // One that was expected.
+  // Runs a callback that was announced by Expect.
   void Run(std::function<void()> callback);
-  // Waits until all that were expected have run. None may be expected after that.
+  // Waits until all announced callbacks have run. No callback may be announced after that.
   void Close();
 
  private:
@@ -32,7 +32,7 @@ class CallbackThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> callbacks_;
-  std::size_t expected_ = 0;  // and not over
+  std::size_t expected_ = 0;  // announced callbacks that have not finished
   bool closed_ = false;
   std::thread thread_;
 };

@@ -64,7 +64,7 @@ class Client::Impl {
   }
   TensorClient& tensors() { return tensors_; }
   Runner& runner() { return *runner_; }
-  // Runs a program of one step.
+  // Runs a program that has only one step.
   absl::StatusOr<Result> RunOneStep(RunArgs args, absl::Duration timeout, const CallOptions& options);
   absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout) {
     return regions_.Open(connection_, bytes, timeout);
@@ -73,7 +73,7 @@ class Client::Impl {
   absl::StatusOr<Array> Empty(DType dtype, const Shape& shape, absl::Duration timeout);
   bool Shares(const void* data, std::size_t bytes) const;
   std::string TakeWarning() { return pool_ ? pool_->TakeWarning() : ""; }
-  // A call that runs nothing.
+  // Calls a method other than Run.
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method,
                                         const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
                                         absl::Duration timeout) {
@@ -83,10 +83,10 @@ class Client::Impl {
 
  private:
   std::once_flag closed_;
-  RegionClient regions_;  // calls in flight use all of these
+  RegionClient regions_;  // calls in flight use all of these members
   std::optional<RegionPool> pool_;
   Connection connection_;
-  TensorClient tensors_;  // before the connection ends, it drops what is left
+  TensorClient tensors_;  // destroyed before the connection, since it drops the remaining tensors
   std::optional<Runner> runner_;
 };
 
@@ -207,8 +207,8 @@ absl::StatusOr<v1::GetInfoResponse> Client::Impl::GetInfo(absl::Duration timeout
 }
 
 absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duration timeout) {
-  // The generated types of these messages are not linked: a program that has its own copy of them could not
-  // link this library.
+  // The generated types of these messages are not linked: otherwise a program with its own copy of these
+  // types could not link this library.
   constexpr int kService = 1;            // of HealthCheckRequest
   constexpr int kStatus = 1;             // of HealthCheckResponse
   constexpr std::uint64_t kServing = 1;  // a ServingStatus

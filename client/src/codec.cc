@@ -22,7 +22,7 @@ absl::Status Misnamed(std::string_view name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(std::string(name), ": ", status.message()));
 }
 
-// Everything of a Tensor but its elements.
+// Returns a Tensor message with everything but the elements.
 Tensor WithoutElements(const ConstArray& array) {
   Tensor tensor;
   tensor.set_data_type(ToProto(array.dtype));
@@ -34,15 +34,15 @@ Tensor WithoutElements(const ConstArray& array) {
 // How one operand is written.
 struct Written {
   Tensor tensor;
-  // The elements come behind it; else it says itself where they are.
+  // Set if the elements follow the message. Otherwise the message itself says where they are.
   std::optional<Payload> payload;
 };
 
-// `name` is the field's, for errors.
+// `name` is the name of the field, for errors.
 absl::StatusOr<Written> Write(const std::string& name, const Operand& operand, const SharedPlaces& shared) {
   Written written;
   if (!operand.resident.empty()) {
-    // The length of a shared result follows from the shape, so the server has to agree to that.
+    // The length of a shared result follows from the shape, so the server must check the shape.
     const bool results_are_shared = !shared.results.empty();
     if (results_are_shared && operand.shape.rank > 0) written.tensor = WithoutElements(operand.AsArray());
     written.tensor.clear_row_stride();
@@ -54,7 +54,7 @@ absl::StatusOr<Written> Write(const std::string& name, const Operand& operand, c
   if (!bytes.ok()) return Misnamed(name, bytes.status());
   written.tensor = WithoutElements(array);
   if (operand.upload.has_value()) {
-    written.tensor.clear_row_stride();  // what is put is dense
+    written.tensor.clear_row_stride();  // an upload is sent without padding
     written.tensor.mutable_upload()->set_number(*operand.upload);
     return written;
   }
@@ -92,8 +92,8 @@ absl::Status AppendNamedTensor(MessageWriter& message, int field, const std::str
   return absl::OkStatus();
 }
 
-// Adds where the result goes, unless it comes back in the response. `shared` is null if it is not in shared
-// memory.
+// Adds the destination of a result, unless the result comes back in the response. `shared` is null if the
+// result is not in shared memory.
 absl::Status AddSink(v1::RunRequest& request, const std::string& output, const Destination& destination,
                      const SharedResult* shared) {
   if (shared != nullptr) {
@@ -128,13 +128,14 @@ absl::Status SetOptions(const RunArgs& args, const SentOptions& options, v1::Run
   return absl::OkStatus();
 }
 
-// The place of one result.
+// The decoded form of one result.
 struct Stored {
   Array array;
   std::optional<client::Tensor> tensor;
 };
 
-// Checks the result, and copies its elements to their place or makes a handle of it. `shared` as above.
+// Checks the result, and copies its elements to their destination or makes a handle for it. `shared`: as for
+// AddSink.
 absl::StatusOr<Stored> Store(const Arrived<v1::RunResponse>& response, const Tensor& tensor,
                              const Destination& destination, const MakeTensor& make_tensor,
                              const SharedResult* shared) {

@@ -21,12 +21,12 @@
 
 namespace warpline::client {
 
-// Finds the place of elements in memory that is shared with the server; nothing if they are not in such
+// Finds where elements lie in memory that is shared with the server. Returns nothing if they lie in other
 // memory.
 using FindSlice =
     std::function<absl::StatusOr<std::optional<v1::RegionSlice>>(const void* data, std::size_t bytes)>;
 
-// A result that the server writes into shared memory: its place, and its type.
+// A result that the server writes into shared memory: its location and its type.
 struct SharedResult {
   v1::RegionSlice slice{};
   Array array{};
@@ -36,7 +36,7 @@ struct SharedResult {
 struct SharedPlaces {
   // Called for each operand that is an array and has elements. Null: no operand lies in shared memory.
   FindSlice find{};
-  // One entry for each output. If the entry is empty or absent, that output does not lie in shared memory.
+  // One entry for each output. If the entry is empty or missing, that output does not lie in shared memory.
   std::vector<std::optional<SharedResult>> results{};
 
   const SharedResult* result(std::size_t output) const {
@@ -44,33 +44,34 @@ struct SharedPlaces {
   }
 };
 
-// The part of CallOptions that a request sends.
+// The part of CallOptions that is sent with a request.
 struct SentOptions {
   std::span<const std::string> free_after{};
   bool report = false;
 };
 
-// InvalidArgument for impossible sizes, and ResourceExhausted for a message over kMaxMessageBytes. Other
-// errors are those of SharedPlaces::find. The request says of a destination only whether the result is to
-// stay on the server.
+// Returns InvalidArgument for impossible sizes, and ResourceExhausted for a message over kMaxMessageBytes.
+// Other errors are those of SharedPlaces::find. Of each destination, the request contains only whether the
+// result stays on the server.
 absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared = {},
                                        const SentOptions& options = {});
 absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload);
 
-// Makes the handle of a result that stays on the server. The default makes one that nobody renews or drops.
+// Makes the handle of a result that stays on the server. The default handle does not renew or drop the
+// tensor.
 using MakeTensor = std::function<Tensor(TensorInfo)>;
 inline Tensor MakeUnleased(TensorInfo info) { return Tensor(std::move(info)); }
 
-// The response to a program with these outputs. Elements are copied once, from the slices to their place, but
-// for a result in shared memory: that is there already. Internal for a response that is not valid;
-// ResourceExhausted if it does not fit the destination.
+// Decodes the response to a program with these outputs. Elements are copied once, from the slices to their
+// destination. Results in shared memory are already there. Returns Internal for an invalid response, and
+// ResourceExhausted if a result does not fit its destination.
 absl::StatusOr<RunResult> DecodeRunResult(const grpc::ByteBuffer& message,
                                           std::span<const std::string> outputs,
                                           std::span<const Destination> destinations,
                                           const MakeTensor& make_tensor = MakeUnleased,
                                           const SharedPlaces& shared = {});
 
-// Copies the echoed bytes to the destination and returns how many there are.
+// Copies the echoed bytes to the destination and returns their number.
 absl::StatusOr<std::size_t> DecodeEcho(const grpc::ByteBuffer& message, const Destination& destination);
 
 }  // namespace warpline::client

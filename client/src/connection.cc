@@ -13,10 +13,11 @@
 namespace warpline::client {
 namespace {
 
-// After so long without a call, a connection that only transfers use is closed. The next one opens it anew.
+// A connection that is used only for transfers is closed after this long without a call. The next call opens
+// it again.
 constexpr absl::Duration kIdleConnection = absl::Minutes(1);
 
-// 16 random bytes in hexadecimal digits: no other client has the same.
+// 16 random bytes in hexadecimal digits, so that no other client has the same value.
 std::string NewAffinity() {
   std::random_device random;
   return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
@@ -52,13 +53,13 @@ absl::StatusOr<grpc::ByteBuffer> Connection::Call(
     const RawChannel::Transmit& transmit) {
   Attempts attempts = AttemptsUntil(deadline, repeatable);
   while (true) {
-    // Encoded anew for each attempt: keeping the slices would hide when gRPC lets go of them.
+    // The message is encoded again for each attempt: keeping the slices would hide when gRPC releases them.
     ASSIGN_OR_RETURN(OutgoingMessage message, encode());
     absl::StatusOr<grpc::ByteBuffer> response =
         channel().Call(method, std::move(message), deadline, request_id, transmit);
     if (response.ok()) return response;
     if (failed != nullptr && failed(response.status())) continue;
-    // Waiting does not mend it, so it is looked for once.
+    // Waiting does not fix a TLS problem, so it is checked only once.
     if (attempts.failed() == 0) RETURN_IF_ERROR(TlsProblem(response.status(), deadline));
     const std::optional<absl::Duration> delay = attempts.DelayAfter(response.status());
     if (!delay) return WithAttempts(response.status(), attempts.failed() + 1);

@@ -1,4 +1,4 @@
-// The connection of a client: channels to one server, and calls that are retried where that helps.
+// The connection of a client: channels to one server. Calls are retried if that can help.
 #ifndef WARPLINE_CLIENT_SRC_CONNECTION_H_
 #define WARPLINE_CLIENT_SRC_CONNECTION_H_
 
@@ -29,10 +29,10 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The channel of that number, which is made when it is first asked for. The first is as the options say.
-  // Each of the others has a connection of its own, which closes when it is idle.
+  // Returns the channel with this index, and makes it on first use. Channel 0 follows the options. Each other
+  // channel has its own connection, which closes when it is idle.
   RawChannel& channel(std::size_t index = 0);
-  // From now on, calls are bound to one server, as they name tensors there (RawChannel::Bind).
+  // From now on, all calls go to one server, because they name tensors there (RawChannel::Bind).
   void Bind() { channel().Bind(); }
   bool may_retry() const { return max_retries_ > 0; }
   // `repeatable`: as in Attempts.
@@ -40,10 +40,10 @@ class Connection {
     return {max_retries_, deadline, closed_.get_token(), repeatable};
   }
 
-  // A unary call. `encode` makes the message, once for each attempt. If `failed` is set, it runs after every
-  // attempt that was sent and ended with an error, and before anything else happens. If it returns true, the
-  // next attempt follows at once, and does not count as a retry. If no connection comes about, the error says
-  // what is wrong with TLS, where that is the reason.
+  // A unary call. `encode` makes the message, once for each attempt. If `failed` is set, it runs first after
+  // every attempt that was sent and ended with an error. If it returns true, the next attempt follows at once
+  // and does not count as a retry. If TLS is the reason why there is no connection, the error says what is
+  // wrong with TLS.
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method,
                                         const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
                                         absl::Time deadline, const std::string& request_id,
@@ -51,21 +51,21 @@ class Connection {
                                         bool repeatable = true,
                                         const RawChannel::Transmit& transmit = nullptr);
 
-  // Goes on after an attempt that failed: calls `again` if there is to be another, after the delay that
-  // there must be; else `done` with the error. `stop` ends the delay.
+  // Continues after a failed attempt. If there is to be another attempt, calls `again` after the required
+  // delay. Otherwise calls `done` with the error. `stop` ends the delay.
   void RetryAsync(const std::shared_ptr<Attempts>& attempts, const absl::Status& status,
                   const std::stop_token& stop, std::function<void()> again,
                   std::function<void(absl::Status)> done);
 
-  // Calls `then` after the delay, on the thread of retries: with true, or with false as soon as `stop` is
-  // requested or the client closed.
+  // After the delay, calls `then(true)` on the retry thread. Calls `then(false)` as soon as `stop` is
+  // requested or the client is closed.
   void Later(absl::Duration delay, std::stop_token stop, RetryThread::Then then) {
     retries_.After(delay, std::move(stop), std::move(then));
   }
 
-  // Calls that nobody waits for are not made again any more.
+  // Asynchronous calls are not retried after this.
   void EndRetries() { retries_.Close(); }
-  // Calls in flight, and all that come later, end with CANCELLED.
+  // Calls in flight and all later calls end with CANCELLED.
   void Close() {
     closed_.request_stop();
     EndRetries();
@@ -73,7 +73,7 @@ class Connection {
   bool closed() const { return closed_.stop_requested(); }
 
  private:
-  // The error as the caller gets it, if TLS is why there is no connection; OK if it is not.
+  // Returns the error for the caller if TLS is why there is no connection, else OK.
   absl::Status TlsProblem(const absl::Status& status, absl::Time deadline) const;
 
   const std::string target_;
@@ -82,7 +82,7 @@ class Connection {
   const int max_retries_;
   const std::string affinity_;
   std::stop_source closed_;
-  RetryThread retries_;  // calls in flight use it
+  RetryThread retries_;  // calls in flight use the retry thread
   std::mutex mutex_;
   std::vector<std::unique_ptr<RawChannel>> channels_;
 };

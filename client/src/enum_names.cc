@@ -6,7 +6,7 @@
 namespace warpline::client {
 namespace {
 
-// "REDUCE_OP_": what the names of all values start with. The first value is ..._UNSPECIFIED.
+// Returns the common prefix of all value names, for example "REDUCE_OP_". The first value is ..._UNSPECIFIED.
 std::string Prefix(const google::protobuf::EnumDescriptor& type) {
   const std::string& first = type.value(0)->name();
   return first.substr(0, first.rfind('_') + 1);

@@ -1,4 +1,5 @@
-// Enumerations of the API by the names that people write: "sum" for REDUCE_OP_SUM, "f32" for DATA_TYPE_F32.
+// Names of the API's enumeration values as people write them: "sum" for REDUCE_OP_SUM, "f32" for
+// DATA_TYPE_F32.
 #ifndef WARPLINE_CLIENT_SRC_ENUM_NAMES_H_
 #define WARPLINE_CLIENT_SRC_ENUM_NAMES_H_
 
@@ -11,11 +12,11 @@
 
 namespace warpline::client {
 
-// The number of the value with this name, short or in full, lower or upper case; never that of
-// ..._UNSPECIFIED.
+// Returns the number of the value with this name. The name may be short or full, in lower or upper case.
+// Never returns the number of ..._UNSPECIFIED.
 std::optional<int> EnumValueNamed(const google::protobuf::EnumDescriptor& type, std::string_view name);
 
-// In lower case and in the order of their numbers, without "unspecified".
+// Returns the short names in lower case, in the order of their numbers, without "unspecified".
 std::vector<std::string> EnumValueNames(const google::protobuf::EnumDescriptor& type);
 
 }  // namespace warpline::client

@@ -35,7 +35,8 @@ absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request
 
 absl::Status ToAbslStatus(const grpc::Status& status, const grpc::ClientContext& context) {
   if (status.ok()) return absl::OkStatus();
-  // In the trailers of an error; a "trailers only" response has them as initial metadata in some servers.
+  // The request id is in the trailers of an error. Some servers send a "trailers only" response, where it is
+  // initial metadata.
   const auto& trailers = context.GetServerTrailingMetadata();
   const auto entry = trailers.find(kRequestIdKey);
   return ToAbslStatus(status,
@@ -71,7 +72,7 @@ ErrorDetails DetailsOf(const absl::Status& status) {
   if (const auto attempts = status.GetPayload(kAttemptsUrl)) {
     (void)absl::SimpleAtoi(std::string(*attempts), &details.attempts);
   }
-  // The client itself refuses a request with the rules of the server (result_type.h).
+  // The client itself applies the server's rules and refuses invalid requests (result_type.h).
   if (std::optional<std::string> field = FieldOf(status)) {
     details.violations.push_back({*std::move(field), std::string(status.message())});
   }

@@ -10,7 +10,7 @@
 namespace warpline::client {
 namespace {
 
-// Longer ones come before those that they begin with. Levels are Python's.
+// An operator must come before its own prefixes: "<<" before "<". The precedence levels are Python's.
 constexpr std::array kInfix = {
     InfixOperator{"==", MapOp::kEqual, 0},
     InfixOperator{"!=", MapOp::kNotEqual, 0},
@@ -41,7 +41,7 @@ class MapWriter {
     for (const Tree& operand : tree.operands) CollectInputs(operand);
   }
 
-  // Returns the number of the value.
+  // Returns the index of the value.
   int Write(const Tree& tree) {
     if (!tree.name.empty()) return InputNamed(tree.name);
     v1::MapNode node;
@@ -82,7 +82,7 @@ const InfixOperator* InfixAt(std::string_view text) {
   const auto found = std::find_if(kInfix.begin(), kInfix.end(), [&](const InfixOperator& infix) {
     return text.substr(0, infix.text.size()) == infix.text;
   });
-  // x ** y is no product.
+  // "**" is a power, not a product.
   if (found == kInfix.end() || text.substr(0, 2) == "**") return nullptr;
   return &*found;
 }
@@ -111,7 +111,7 @@ std::optional<Tree> NumberOf(const MapOpRow& row, const std::vector<Tree>& opera
       return number;
     case MapOp::kPow:
       number.real = std::pow(x.real, y.real);
-      // Exact as long as an f64 is.
+      // An f64 represents integers exactly up to 2^53.
       if (both && *y.integer >= 0 && std::fabs(number.real) <= 9007199254740992) {
         number.integer = static_cast<std::int64_t>(number.real);
       }

@@ -1,4 +1,4 @@
-// Errors of gRPC as those of this library.
+// Converts gRPC errors to errors of this library.
 #ifndef WARPLINE_CLIENT_SRC_GRPC_ERROR_H_
 #define WARPLINE_CLIENT_SRC_GRPC_ERROR_H_
 
@@ -15,9 +15,9 @@ namespace warpline::client {
 // Returns a status with the same code, and with the details that DetailsOf (error.h) reads. `request_id` may
 // be empty.
 absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request_id);
-// Returns the status of a call that is over, with the request id that its server gave.
+// Returns the status of a finished call, with the request id that the server gave.
 absl::Status ToAbslStatus(const grpc::Status& status, const grpc::ClientContext& context);
-// Changes the fields and descriptions of the violations that a server has sent.
+// Changes the fields and descriptions of the violations that a server sent.
 absl::Status WithViolations(absl::Status status,
                             const std::function<std::string(const std::string&)>& change);
 // Adds to an error how often the call was made.

@@ -1,4 +1,5 @@
-// Ends the waiting of one thread early, as Ctrl-C does where another language has the signals.
+// Ends the wait of one thread early. Needed for Ctrl-C when another language (such as Python) handles the
+// signals.
 #ifndef WARPLINE_CLIENT_SRC_INTERRUPT_H_
 #define WARPLINE_CLIENT_SRC_INTERRUPT_H_
 
@@ -10,17 +11,17 @@
 
 namespace warpline::client {
 
-// The time between two questions of a thread that waits.
+// How often a waiting thread checks for an interrupt.
 inline constexpr std::chrono::milliseconds kInterruptPeriod(50);
 
-// Sets what calls of this thread ask while they wait. If it returns true, the call is cancelled and is not
-// made again. Null: nothing is asked.
+// Sets the function that calls on this thread check while they wait. If it returns true, the call is
+// cancelled and not retried. Null: nothing is checked.
 void SetInterrupt(std::function<bool()> interrupt);
-// Forgets that a call was interrupted: another one begins on this thread.
+// Forgets that a call was interrupted, because another call begins on this thread.
 void BeginInterruptible();
-// True if this call was interrupted. Asks if it was not.
+// Returns true if this call was interrupted. Checks again if it was not.
 bool Interrupted();
-// The same without asking.
+// Same, but without a new check.
 bool WasInterrupted();
 
 // Waits for an event of the queue, and cancels the call when it is interrupted. False after the last event.

@@ -9,7 +9,7 @@ namespace warpline::client {
 namespace {
 
 std::size_t BytesOf(const Operand& operand) {
-  // An operand that is not valid is reported when it is encoded.
+  // An invalid operand is reported later, when it is encoded.
   return ByteSize({.dtype = operand.dtype, .shape = operand.shape}).value_or(0);
 }
 
@@ -38,10 +38,10 @@ LargeArrays LargeArraysOf(const RunArgs& args, const ResultTypes& types, const C
   for (std::size_t i = 0; i < types.size(); ++i) {
     const Destination to = DestinationOf(args, i);
     const bool travels = types[i].has_value() && !to.keep && to.region == nullptr && !is_in_region(to.data);
-    // A destination that is too small: do not stream, so that the error is the same as without streaming.
+    // If a destination is too small, do not stream, so that the error is the same as without streaming.
     bytes.push_back(travels && (to.data == nullptr || to.bytes >= types[i]->bytes) ? types[i]->bytes : 0);
   }
-  // The call must not free tensors before its results are here.
+  // The call must not free tensors before its results have arrived.
   if (options.free_after.empty()) large.results = LargestOf(bytes, stream_from_bytes);
   for (const std::size_t i : large.results) large.streamed_result_bytes += bytes[i];
   large.result_bytes = std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});

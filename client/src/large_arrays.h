@@ -1,4 +1,4 @@
-// The arrays of a call that are too large for its messages, and travel in ranges.
+// Arrays that are too large for the messages of a call. They travel in ranges.
 #ifndef WARPLINE_CLIENT_SRC_LARGE_ARRAYS_H_
 #define WARPLINE_CLIENT_SRC_LARGE_ARRAYS_H_
 
@@ -13,27 +13,27 @@
 
 namespace warpline::client {
 
-// The operands and results of a call, by their places, that do not travel in its messages.
+// The indices of a call's operands and results that do not travel in its messages.
 struct LargeArrays {
   std::vector<std::size_t> operands, results;
-  std::size_t operand_bytes = 0, result_bytes = 0;  // with the small ones
-  std::size_t streamed_result_bytes = 0;            // without them
-  std::size_t inline_limit = kMaxMessageBytes;      // of either in a message
+  std::size_t operand_bytes = 0, result_bytes = 0;  // including the small arrays
+  std::size_t streamed_result_bytes = 0;            // excluding the small arrays
+  std::size_t inline_limit = kMaxMessageBytes;      // for all operands, or all results, in one message
 
   bool any() const { return !operands.empty() || !results.empty(); }
-  // True if they could travel in messages all the same.
+  // True if all arrays could also travel in messages.
   bool may_be_inline() const { return operand_bytes <= inline_limit && result_bytes <= inline_limit; }
 };
 
-// The largest operands, and results, that must be left out until the others have fewer than
-// `stream_from_bytes` together. None if that is 0. `regions`: arrays in these do not travel.
+// Leaves out the largest operands until the others have fewer than `stream_from_bytes` in total. Results are
+// handled in the same way. Leaves out nothing if `stream_from_bytes` is 0. Arrays in `regions` do not travel.
 LargeArrays LargeArraysOf(const RunArgs& args, const ResultTypes& types, const CallOptions& options,
                           const RegionTable& regions, std::size_t stream_from_bytes);
 
-// The destination of a result; the default for one without an entry.
+// Returns the destination of a result, or the default if it has no entry.
 Destination DestinationOf(const RunArgs& args, std::size_t result);
 
-// True if a result is written to memory of an operand.
+// True if a result is written over memory of an operand.
 bool OverlapsOperands(const RunArgs& args);
 
 }  // namespace warpline::client

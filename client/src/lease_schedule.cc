@@ -5,9 +5,10 @@
 namespace warpline::client {
 namespace {
 
-// Whatever a server says, it is not asked more often than this.
+// Minimum wait between renewals, whatever length of lease the server gives.
 constexpr absl::Duration kShortestWait = absl::Milliseconds(50);
-// Renewing costs next to nothing, and a server may allow leases that are longer than a clock can count.
+// Maximum wait between renewals. Renewing is cheap, and a server may allow leases longer than a clock can
+// count.
 constexpr absl::Duration kLongestWait = absl::Hours(1);
 
 LeaseSchedule::Time HalfOf(absl::Duration ttl, LeaseSchedule::Time now) {
@@ -15,7 +16,7 @@ LeaseSchedule::Time HalfOf(absl::Duration ttl, LeaseSchedule::Time now) {
   return now + std::chrono::nanoseconds(absl::ToInt64Nanoseconds(wait));
 }
 
-// After these there is nothing to renew, however often it is tried.
+// After one of these errors the tensor cannot be renewed, so retrying is useless.
 bool IsFinal(absl::StatusCode code) {
   return code == absl::StatusCode::kNotFound || code == absl::StatusCode::kFailedPrecondition ||
          code == absl::StatusCode::kUnimplemented;
@@ -82,8 +83,8 @@ std::optional<LeaseSchedule::Time> LeaseSchedule::Next() const {
 std::vector<std::pair<std::uint64_t, std::string>> LeaseSchedule::TakeDue(Time now, std::size_t count) {
   std::vector<std::pair<std::uint64_t, std::string>> taken;
   if (due_.empty() || due_.begin()->first > now) return taken;
-  // Tensors that were made one after the other are renewed together, some of them after a quarter of the
-  // lease.
+  // Tensors that were made shortly after each other are renewed together. Some are therefore renewed after a
+  // quarter of their lease.
   const Time soon = HalfOf(leases_.at(due_.begin()->second).tensor.ttl / 2, now);
   while (taken.size() < count && !due_.empty() && due_.begin()->first <= soon) {
     const std::uint64_t key = due_.begin()->second;
@@ -107,7 +108,7 @@ void LeaseSchedule::Failed(std::uint64_t key, absl::StatusCode code, Time now) {
   if (IsFinal(code)) {
     Remove(key);
   } else if (!lease->second.due) {
-    // Half of the lease is left, in which there is room for several attempts.
+    // Half of the lease is left. That is enough time for several attempts.
     SetDue(key, lease->second, HalfOf(lease->second.tensor.ttl / 4, now));
   }
 }

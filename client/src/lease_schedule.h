@@ -1,4 +1,4 @@
-// Which leases of resident tensors are to be renewed, and when. It has no clock and makes no calls.
+// Decides which leases of resident tensors to renew, and when. It has no clock and makes no calls.
 #ifndef WARPLINE_CLIENT_SRC_LEASE_SCHEDULE_H_
 #define WARPLINE_CLIENT_SRC_LEASE_SCHEDULE_H_
 
@@ -18,11 +18,11 @@
 
 namespace warpline::client {
 
-// A tensor that somebody has a handle of.
+// A tensor for which at least one handle exists.
 struct HeldTensor {
   std::string id;
   absl::Duration ttl{};
-  bool owned = false;  // it is dropped when it is let go
+  bool owned = false;  // the tensor is dropped when the handle is let go
   std::size_t bytes = 0;
 };
 
@@ -31,35 +31,37 @@ class LeaseSchedule {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // A lease that begins now. Whoever has the key holds the tensor; several may hold the same one.
+  // Adds a lease that begins now. The owner of the key holds the tensor. Several keys may hold the same
+  // tensor.
   void Add(std::uint64_t key, HeldTensor tensor, Time now);
-  // Lets go. Nothing if the tensor is not here.
+  // Lets go of the tensor. Returns nothing if the key is unknown.
   std::optional<HeldTensor> Remove(std::uint64_t key);
-  // Lets go of a tensor that is no longer there, whoever holds it.
+  // Lets go of a tensor that no longer exists, for all keys that hold it.
   void Forget(std::string_view id);
-  // The lease of the tensor begins now, with this length, whoever holds it.
+  // Restarts the lease of the tensor now, with this length, for all keys that hold it.
   void Restart(std::string_view id, absl::Duration ttl, Time now);
-  // The least length that a lease of the tensor has here; nothing if nobody holds it.
+  // Returns the shortest lease recorded here for the tensor; nothing if no key holds it.
   std::optional<absl::Duration> LengthOf(std::string_view id) const;
 
-  // When the next renewal is due; nothing if there is no lease, or the renewals of all are on their way.
+  // When the next renewal is due; nothing if there is no lease, or if all renewals are in flight.
   std::optional<Time> Next() const;
-  // Keys and ids of at most `count` leases to renew now. If there is one, others go with it that would follow
-  // soon. They are not due again before Renewed or Failed.
+  // Returns keys and ids of at most `count` leases to renew now. If one is due, also returns leases that are
+  // due soon. They are not due again before Renewed or Failed.
   std::vector<std::pair<std::uint64_t, std::string>> TakeDue(Time now, std::size_t count);
-  // The lease has begun anew, and the server may have given it another length. What Restart has said since
-  // the renewal was taken remains.
+  // The lease has been renewed, and the server may have changed its length. A Restart that came after the
+  // renewal was taken keeps its effect.
   void Renewed(std::uint64_t key, absl::Duration ttl, Time now);
-  // There is nothing to renew any more, or another attempt follows while the lease may still last.
+  // Either the tensor can no longer be renewed, or another attempt is scheduled while the lease may still be
+  // valid.
   void Failed(std::uint64_t key, absl::StatusCode code, Time now);
 
-  // All that are owned. Nothing is left.
+  // Returns all owned tensors, and removes everything from the schedule.
   std::vector<HeldTensor> End();
 
  private:
   struct Lease {
     HeldTensor tensor;
-    std::optional<Time> due;  // nothing while a renewal is on its way
+    std::optional<Time> due;  // nothing while a renewal is in flight
   };
 
   void SetDue(std::uint64_t key, Lease& lease, std::optional<Time> due);
@@ -67,7 +69,7 @@ class LeaseSchedule {
 
   std::map<std::uint64_t, Lease> leases_;
   std::multimap<std::string, std::uint64_t, std::less<>> keys_;  // by id
-  std::set<std::pair<Time, std::uint64_t>> due_;                 // the leases that have a time
+  std::set<std::pair<Time, std::uint64_t>> due_;                 // the leases that have a due time
 };
 
 }  // namespace warpline::client

@@ -12,12 +12,12 @@ namespace {
 // The timeouts of one call to the server, and of all such calls together once the client closes.
 constexpr absl::Duration kCallTimeout = absl::Seconds(5);
 constexpr std::chrono::seconds kCloseTimeout(5);
-// More would crowd out the caller's own calls on the connection.
+// More calls would slow down the caller's own calls on the connection.
 constexpr std::size_t kMaxInFlight = 16;
-// The limit of the API.
+// The API's limit of ids in one request.
 constexpr std::size_t kMaxIds = 1000;
-// Programs free tensors one after the other. A drop waits for kDropDelay, so that one call sends several, but
-// not once kMaxDroppingBytes, or as many tensors as one call takes, are waiting.
+// Programs free tensors one after the other. A drop waits for kDropDelay, so that one call drops several
+// tensors. It is sent earlier once kMaxDroppingBytes are waiting, or as many tensors as fit one call.
 constexpr std::chrono::milliseconds kDropDelay(10);
 constexpr std::chrono::milliseconds kRefusedDelay(100);
 constexpr std::size_t kMaxDroppingBytes = std::size_t{16} << 20;
@@ -133,7 +133,7 @@ void Leases::Call(std::unique_lock<std::mutex>& lock, const std::string& method,
 }
 
 bool Leases::LearnFrom(const absl::Status& status, std::size_t count) {
-  // A server of before 2026-11-27 knows no requests for many.
+  // Servers older than 2026-11-27 do not support requests for several ids.
   if (!absl::IsInvalidArgument(status) || count == 1) return false;
   ids_per_call_ = 1;
   return true;
@@ -145,7 +145,7 @@ bool Leases::StartDrop(std::unique_lock<std::mutex>& lock) {
   const auto count = static_cast<std::ptrdiff_t>(std::min(dropping_.size(), ids_per_call_));
   std::vector<std::string> ids(dropping_.begin(), dropping_.begin() + count);
   dropping_.erase(dropping_.begin(), dropping_.begin() + count);
-  if (dropping_.empty()) dropping_bytes_ = 0;  // otherwise the rest follows at once
+  if (dropping_.empty()) dropping_bytes_ = 0;  // otherwise the rest is sent at once
   OutgoingMessage message = ids.size() == 1 ? EncodeDrop(ids[0]) : EncodeDropEach(ids);
   Call(lock, DropMethod(), std::move(message),
        [this, ids = std::move(ids)](const Response& response) { OnDropped(ids, response.status()); });
@@ -155,7 +155,7 @@ bool Leases::StartDrop(std::unique_lock<std::mutex>& lock) {
 void Leases::OnDropped(const std::vector<std::string>& ids, const absl::Status& status) {
   const bool is_refused = absl::IsResourceExhausted(status);
   if (is_refused) refused_until_ = Clock::now() + kRefusedDelay;
-  // Otherwise their leases end.
+  // Otherwise the drop is not repeated: the leases of these tensors end.
   if (is_refused || LearnFrom(status, ids.size())) dropping_.insert(dropping_.end(), ids.begin(), ids.end());
 }
 

@@ -1,4 +1,4 @@
-// Leases of resident tensors, renewed in the background for as long as somebody has a handle here.
+// Leases of resident tensors. They are renewed in the background while a handle exists in this process.
 #ifndef WARPLINE_CLIENT_SRC_LEASES_H_
 #define WARPLINE_CLIENT_SRC_LEASES_H_
 
@@ -27,31 +27,31 @@
 
 namespace warpline::client {
 
-// The leases of one client. They are renewed, and the tensors that are let go are dropped, many at a time.
-// One thread starts the calls, from the first handle on until Close. The answers arrive on the channel's
-// thread. Handles share the Leases, so that they may outlive the client. Thread-safe.
+// The leases of one client. Renewals, and drops of released tensors, are sent in batches. One thread starts
+// the calls, from the first handle until Close. The responses arrive on the channel's thread. Handles share
+// the Leases, so handles may outlive the client. Thread-safe.
 class Leases {
  public:
-  // The channel must stay until Close has returned.
+  // The channel must live until Close has returned.
   explicit Leases(RawChannel& channel);
   ~Leases() { Close(); }
   Leases(const Leases&) = delete;
   Leases& operator=(const Leases&) = delete;
 
-  // Renews the lease of the tensor until the key that is returned is let go.
+  // Renews the lease of the tensor until LetGo is called with the returned key.
   std::uint64_t Keep(const TensorInfo& tensor, bool owned);
-  // Ends that, and if `drop` is set, drops the tensor in the background if it is owned.
+  // Ends the renewals. If `drop` is set and the tensor is owned, also drops it in the background.
   void LetGo(std::uint64_t key, bool drop);
-  // Lets go of tensors that a request has dropped.
+  // Lets go of tensors that a request has freed.
   void Freed(std::span<const std::string> ids);
-  // The lease is about to get another length: it is renewed as the shorter one needs it, since nobody knows
-  // when it begins.
+  // The lease is about to get another length. Until it is known when the new lease begins, it is renewed
+  // often enough for the shorter of the two.
   void WillRestart(std::string_view id, absl::Duration ttl);
-  // The lease has begun anew, with this length.
+  // The lease has been restarted, with this length.
   void Restarted(std::string_view id, absl::Duration ttl);
-  // Drops what is owned and ends the thread, which takes five seconds at the most, or as long as an answer
-  // that was asked for before. What is not dropped by then ends with its lease. Keys have no meaning any
-  // more.
+  // Drops the owned tensors and ends the thread. This takes at most five seconds, or as long as a response
+  // that was requested before. A tensor that is not dropped by then ends with its lease. All keys become
+  // invalid.
   void Close();
 
  private:
@@ -60,9 +60,9 @@ class Leases {
   using Keys = std::vector<std::pair<std::uint64_t, std::string>>;  // with ids
 
   void Run();
-  // Starts as many calls as may be, and is given the lock, which it gives up in between.
+  // Starts as many calls as allowed. Takes the lock, and releases it temporarily.
   void StartCalls(std::unique_lock<std::mutex>& lock);
-  // These start one call if there is one to start now. They return whether there was.
+  // Each of these starts one call if there is one to start now, and returns whether it did.
   bool StartDrop(std::unique_lock<std::mutex>& lock);
   bool StartRenewal(std::unique_lock<std::mutex>& lock);
   void OnRenewed(const Keys& renewed, const Response& response);
@@ -70,10 +70,11 @@ class Leases {
   // `ended` is called with the mutex locked.
   void Call(std::unique_lock<std::mutex>& lock, const std::string& method, OutgoingMessage message,
             std::function<void(const Response&)> ended);
-  // Notes the server's refusal of a request for this many ids. True if requests for one id may do better.
+  // Notes that the server refused a request for `count` ids. Returns true if requests for single ids may
+  // succeed.
   bool LearnFrom(const absl::Status& status, std::size_t count);
   void QueueDrop(HeldTensor tensor);
-  // When the next drop may be sent; nothing if there is none to send.
+  // When the next drop may be sent; nothing if no drop is waiting.
   std::optional<Clock::time_point> DropTime() const;
 
   RawChannel& channel_;
@@ -83,12 +84,12 @@ class Leases {
   std::size_t ids_per_call_;
   std::deque<std::string> dropping_;  // ids
   std::size_t dropping_bytes_ = 0;
-  Clock::time_point first_drop_{};     // when the first of them came
+  Clock::time_point first_drop_{};     // when the first of them was queued
   Clock::time_point refused_until_{};  // the server was too busy for a drop
   std::size_t in_flight_ = 0;
   std::uint64_t last_key_ = 0;
   bool closed_ = false;
-  Clock::time_point latest_drop_{};  // once it is closed
+  Clock::time_point latest_drop_{};  // set when closed
   std::thread thread_;
 };
 

@@ -8,15 +8,16 @@
 namespace warpline::client {
 namespace {
 
-// A slice costs an allocation, a reference count and an entry of sendmsg's vector, and copying a few bytes
-// costs less than that.
+// A slice costs an allocation, a reference count and an entry of sendmsg's vector. Copying fewer bytes than
+// this is cheaper.
 constexpr std::size_t kCopyBelowBytes = 4096;
 
 // The state that is released when gRPC lets go of a slice over foreign memory.
 struct Hold {
   std::shared_ptr<const void> owner;
   std::shared_ptr<SendTracker> tracker;  // null if there is an owner
-  // gRPC orders making and releasing already. This is for the thread sanitizer, which does not see into gRPC.
+  // gRPC already orders construction and release. This flag is for the thread sanitizer, which does not see
+  // into gRPC.
   std::atomic<bool> made = false;
 };
 
@@ -45,7 +46,7 @@ void MessageWriter::AppendPayload(const Payload& payload) {
     hold->tracker = tracker_;
   }
   hold->made.store(true, std::memory_order_release);
-  // gRPC never writes through a slice: its type only lacks the const.
+  // gRPC never writes through a slice; its type merely lacks the const.
   slices_.emplace_back(const_cast<void*>(payload.data), payload.bytes, ReleaseHold, hold.release());
 }
 
@@ -64,7 +65,7 @@ absl::StatusOr<OutgoingMessage> MessageWriter::Finish() && {
   Flush();
   // A message without slices is empty, whereas a ByteBuffer without slices would be invalid.
   if (slices_.empty()) slices_.emplace_back();
-  const std::vector<grpc::Slice> slices = std::exchange(slices_, {});  // the message's share is the only one
+  const std::vector<grpc::Slice> slices = std::exchange(slices_, {});  // leaves the message as the only owner
   return OutgoingMessage{grpc::ByteBuffer(slices.data(), slices.size()), std::move(tracker_)};
 }
 

@@ -1,5 +1,5 @@
-// Protobuf messages as gRPC slices that are put together by hand, so that array elements are never copied
-// into a generated `bytes` field, which would cost two copies and an allocation of the payload's size.
+// Builds protobuf messages by hand, as gRPC slices. So array elements are never copied into a generated
+// `bytes` field, which would cost two copies and an allocation of the payload's size.
 #ifndef WARPLINE_CLIENT_SRC_MESSAGE_WRITER_H_
 #define WARPLINE_CLIENT_SRC_MESSAGE_WRITER_H_
 
@@ -19,12 +19,12 @@
 
 namespace warpline::client {
 
-// The most bytes that one message may have. Beyond 2 GiB protobuf aborts the process, and beyond 4 GiB
-// gRPC 1.51 silently sends the wrong length. The API reserves 1 MiB for everything but the elements.
+// The maximum size of one message. Beyond 2 GiB protobuf aborts the process, and beyond 4 GiB gRPC 1.51
+// silently sends the wrong length. The API reserves 1 MiB for everything but the elements.
 inline constexpr std::size_t kMaxMessageBytes = (std::size_t{2} << 30) - kMaxHeaderBytes;
 
-// Memory that is sent in place. If it has no owner, it must stay until SendTracker::borrowed() is 0. If it
-// has one, gRPC holds a share of the owner for as long as it needs the bytes.
+// Memory that is sent in place. Without an owner, it must stay valid until SendTracker::borrowed() is 0. With
+// an owner, gRPC shares ownership for as long as it needs the bytes.
 struct Payload {
   const void* data = nullptr;
   std::size_t bytes = 0;
@@ -43,12 +43,12 @@ class SendTracker {
   std::atomic<std::size_t> borrowed_ = 0;
 };
 
-// A message that is ready to be sent; `tracker` is null if it borrows no memory. It can only be moved: a copy
-// of the buffer would share the slices, and the payload is released when the last share is gone.
+// A message that is ready to send. `tracker` is null if the message borrows no memory. It is move-only: a
+// copy of the buffer would share the slices, and the payload is released when the last copy is gone.
 struct OutgoingMessage {
   OutgoingMessage(const grpc::ByteBuffer& buffer, std::shared_ptr<SendTracker> tracker)
       : buffer(buffer), tracker(std::move(tracker)) {}
-  // They are written out because moving a grpc::ByteBuffer copies it.
+  // The move operations are written out because moving a grpc::ByteBuffer copies it.
   OutgoingMessage(OutgoingMessage&& other) noexcept : tracker(std::move(other.tracker)) {
     buffer.Swap(&other.buffer);
   }
@@ -65,10 +65,10 @@ struct OutgoingMessage {
 // Puts one message together. Not thread-safe.
 class MessageWriter {
  public:
-  // Encoded fields, or the beginning of one. They are copied.
+  // Appends encoded fields, or the beginning of one. The bytes are copied.
   void Append(std::string_view encoded);
-  // The content of a field whose head (proto/wire/tensor_field.h) was appended last. The bytes are left in
-  // place; small ones are copied, as a slice of their own would cost more.
+  // Appends the content of a field whose head (proto/wire/tensor_field.h) was appended last. The bytes are
+  // not copied, except small ones: a separate slice would cost more.
   void AppendPayload(const Payload& payload);
 
   // Bytes of the message so far.
@@ -79,7 +79,7 @@ class MessageWriter {
  private:
   void Flush();
 
-  std::string copied_;  // since the last slice
+  std::string copied_;  // bytes since the last slice
   std::vector<grpc::Slice> slices_;
   std::size_t flushed_bytes_ = 0;
   std::shared_ptr<SendTracker> tracker_;

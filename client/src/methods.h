@@ -1,4 +1,4 @@
-// The paths of the API's methods, as gRPC wants them.
+// The paths of the API's methods, in gRPC's form.
 #ifndef WARPLINE_CLIENT_SRC_METHODS_H_
 #define WARPLINE_CLIENT_SRC_METHODS_H_
 
@@ -18,7 +18,7 @@ const std::string& RenewMethod();
 const std::string& ListMethod();
 // Methods of RegionService.
 const std::string& OpenRegionMethod();
-// The echo method. Only servers that are told to have it do; for benchmarks.
+// The echo method, for benchmarks. Servers offer it only if it is enabled.
 const std::string& EchoMethod();
 
 }  // namespace warpline::client

@@ -1,4 +1,4 @@
-// The errors of programs of one step.
+// Errors of programs that have only one step.
 #ifndef WARPLINE_CLIENT_SRC_ONE_STEP_H_
 #define WARPLINE_CLIENT_SRC_ONE_STEP_H_
 
@@ -7,7 +7,7 @@
 
 namespace warpline::client {
 
-// An error of this call, as RunArgs::one_step says.
+// Rewrites an error of this call as RunArgs::one_step describes.
 absl::Status InOneStep(const RunArgs& args, const absl::Status& status);
 
 }  // namespace warpline::client

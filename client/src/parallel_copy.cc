@@ -41,7 +41,7 @@ void CopyRows(void* to, const void* from, std::size_t bytes, std::size_t row_byt
   try {
     while (threads.size() + 1 < count) threads.emplace_back(copy_chunks);
   } catch (const std::system_error&) {
-    // There are no more threads to be had. The copy takes longer.
+    // The system has no more threads. The copy takes longer.
   }
   copy_chunks();
   for (std::thread& thread : threads) thread.join();

@@ -6,8 +6,9 @@
 
 namespace warpline::client {
 
-// Copies rows of `row_bytes` bytes, which begin `stride_bytes` apart in `from`, side by side to `to`, `bytes`
-// bytes in total. Uses several threads if that is faster. The two must not overlap.
+// Copies rows of `row_bytes` bytes from `from`, where they are `stride_bytes` apart, to `to`, where they are
+// contiguous. `bytes` is the total to copy. Uses several threads if that is faster. The two buffers must not
+// overlap.
 void CopyRows(void* to, const void* from, std::size_t bytes, std::size_t row_bytes, std::size_t stride_bytes);
 
 inline void CopyBytes(void* to, const void* from, std::size_t bytes) {

@@ -1,4 +1,4 @@
-// The arguments of one call as they are sent: those of the caller, but for what lies in the client's pool.
+// The arguments of one call as they are sent: the caller's, except for arrays that lie in the client's pool.
 #ifndef WARPLINE_CLIENT_SRC_PLACED_H_
 #define WARPLINE_CLIENT_SRC_PLACED_H_
 
@@ -13,8 +13,8 @@ namespace warpline::client {
 
 class Placed {
  public:
-  // `pool` may be null. `types` are those of the results. `keeps`: the arguments may go while args() is still
-  // needed.
+  // `pool` may be null. `types`: the types of the results. `keeps`: copy the arguments, because they may be
+  // destroyed while args() is still needed.
   Placed(RegionPool* pool, const RunArgs& args, ResultTypes types, bool keeps);
   Placed(const Placed&) = delete;
   Placed& operator=(const Placed&) = delete;
@@ -22,11 +22,11 @@ class Placed {
   const RunArgs& args() const { return *args_; }
   const ResultTypes& types() const { return types_; }
   Placement& placement() { return placement_; }
-  // Gives up the arguments and what was placed for them: the call is over.
+  // Releases the arguments and what was placed for them, when the call is over.
   void Release();
 
  private:
-  // False for most small calls, which then cost hardly more than without a pool.
+  // False for most small calls, so that a pool adds almost no cost to them.
   bool MayUse(const RegionPool& pool, const RunArgs& args) const;
 
   const RunArgs* args_;

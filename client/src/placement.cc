@@ -22,7 +22,7 @@ bool AreSame(const Operand& a, const Operand& b) {
   return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.row_stride == b.row_stride;
 }
 
-// Copies the elements, without the padding of rows. The operand is not empty.
+// Copies the elements, without the padding of rows. The operand must not be empty.
 void CopyDense(void* to, const Operand& operand, std::size_t bytes) {
   if (operand.row_stride == 0) return CopyBytes(to, operand.data, bytes);
   const auto element = static_cast<std::size_t>(SizeOf(operand.dtype));
@@ -66,7 +66,7 @@ absl::Status Placement::PlaceOperand(Operand& operand, absl::Time deadline, bool
   if (!operand.travels_along() || operand.data == nullptr) return absl::OkStatus();
   const absl::StatusOr<std::size_t> span = ByteSize(operand.AsArray());
   const absl::StatusOr<std::size_t> bytes = ByteSize({.dtype = operand.dtype, .shape = operand.shape});
-  // Operands that are not valid are reported when they are encoded.
+  // Invalid operands are reported later, when they are encoded.
   if (!span.ok() || !bytes.ok() || *bytes == 0) return absl::OkStatus();
   if (IsShared(operand.data, *span, operand.dtype)) {
     regions_.push_back(pool_->table().Find(operand.data, *span));
@@ -88,10 +88,10 @@ absl::Status Placement::PlaceOperand(Operand& operand, absl::Time deadline, bool
 
 absl::Status Placement::PlaceResult(std::size_t i, absl::Time deadline, bool may_retry) {
   Destination& destination = destinations_[i];
-  // The region of the caller is used as without a pool.
+  // A region given by the caller is used in the same way without a pool.
   if (destination.region != nullptr) writes_in_place_ = true;
   if (destination.region != nullptr || destination.keep) return absl::OkStatus();
-  // A size that is not known, or too large for the destination, is left to the codec.
+  // The codec handles a result whose size is unknown or too large for the destination.
   const std::optional<ArrayType>& type = types_[i];
   if (!type || type->bytes == 0) return absl::OkStatus();
   if (destination.data != nullptr && destination.bytes < type->bytes) return absl::OkStatus();
@@ -127,10 +127,10 @@ absl::StatusOr<std::optional<PoolBlock>> Placement::Take(std::size_t bytes, absl
     return *std::move(block);
   }
   const bool is_unreachable = absl::IsUnavailable(block.status());
-  // Without a server, messages fail too. When the server is back, the elements may be too large for a
-  // message.
+  // Without a server, messages fail too. Once the server is back, a message may be too small for the
+  // elements.
   if (pool_->always() || (is_unreachable && may_retry)) return block.status();
-  // A server that is being started may answer at its region socket a little later.
+  // A server that is starting may open its region socket a little later.
   is_lacking_ = is_lacking_ || is_unreachable || absl::IsFailedPrecondition(block.status());
   return std::nullopt;
 }

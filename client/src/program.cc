@@ -32,14 +32,15 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-constexpr std::size_t kMaxShown = 20;  // of the text, in an error
+constexpr std::size_t kMaxShown = 20;  // characters of the text in an error
 
 // The fields of Step that are operations.
 const google::protobuf::OneofDescriptor& Operations() {
   return *v1::Step::descriptor()->FindOneofByName("operation");
 }
 
-// The operations that have a message of their own to write arguments of; elementwise ones are called by name.
+// The operations with a message of their own, whose fields are arguments. Elementwise operations are called
+// by name.
 std::string OperationNames() {
   std::vector<std::string> names;
   names.reserve(static_cast<std::size_t>(Operations().field_count()));
@@ -51,7 +52,7 @@ std::string OperationNames() {
                       ", a reduction such as mean, or an elementwise one such as exp");
 }
 
-// The field that an operation cannot do without, and how it is written.
+// A field that an operation requires, and an example of how to write it.
 struct Required {
   std::string_view operation;
   const char *field, *example;
@@ -66,16 +67,16 @@ constexpr Required kRequired[] = {{"reduce", "op", "op=sum"},
                                   {"roll", "shifts", "shifts=[1]"},
                                   {"tile", "counts", "counts=[2]"},
                                   {"repeat", "count", "count=2"}};
-// Null for an operation that has none.
+// Returns null for an operation without a required field.
 const Required* RequiredOf(std::string_view operation) {
   const auto* const found = std::find_if(std::begin(kRequired), std::end(kRequired),
                                          [&](const Required& row) { return row.operation == operation; });
   return found == std::end(kRequired) ? nullptr : found;
 }
 
-constexpr int kAnyNumber = -1;  // of operands: concat takes it
+constexpr int kAnyNumber = -1;  // of operands: concat takes any number
 
-// One pass over the text, adding a step at the end of each call.
+// Parses the text in one pass. Adds a step at the end of each call.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -90,7 +91,7 @@ class Parser {
       RETURN_IF_ERROR(CheckEnd());
       ASSIGN_OR_RETURN(const std::string result, NameOf(tree));
       if (result != last_step_) {
-        // At the end, a name alone says what the program returns.
+        // At the end of the text, a name alone says what the program returns.
         TakeSeparator();
         const bool names_a_result = name.empty() && steps_.count(result) > 0 && Start() == text_.size();
         if (!names_a_result) return Error(call, "expected an operation: there is nothing to compute");
@@ -98,8 +99,8 @@ class Parser {
         return std::move(program_);
       }
       if (!name.empty()) {
-        // It would mean the input before this step and the result behind it; what a request must bring is
-        // told by name alone.
+        // The name would mean an input before this step and a result after it. But a request identifies its
+        // inputs by name alone.
         if (inputs_.count(name) > 0) {
           return Error(start, absl::StrCat(name, " was read as an input before: name the result otherwise"));
         }
@@ -114,7 +115,7 @@ class Parser {
   }
 
  private:
-  // Behind an expression there must be the end, or a separator.
+  // The end of the text or a separator must follow an expression.
   absl::Status CheckEnd() {
     const std::size_t end = at_, next = Start();
     const bool ends = next == text_.size() || text_[next] == ';' ||
@@ -130,10 +131,10 @@ class Parser {
   struct Call {
     v1::Step step;
     std::string name;              // of the operation
-    Message* operation = nullptr;  // within the step
+    Message* operation = nullptr;  // the operation's message within the step
     std::set<std::string> given;   // names of the arguments
     std::string c, bias;
-    std::string last;  // the operand that searchsorted and pad need not have
+    std::string last;  // the optional last operand of searchsorted and pad
   };
 
   static int OperandsOf(const Call& call) {
@@ -155,8 +156,8 @@ class Parser {
     }
   }
 
-  // Outside of brackets, the end of a line ends an expression. `end` is behind what was read last; returns
-  // whether the next word is on another line, and then stays at the end.
+  // Outside of brackets, the end of a line ends an expression. `end` is the position after the last token.
+  // Returns true if the next token is on another line; then the position stays at `end`.
   bool IsNewLine(std::size_t end) {
     at_ = end;
     const std::size_t next = Start();
@@ -165,7 +166,7 @@ class Parser {
     return true;
   }
 
-  // Counts how deep operations, and brackets, lie in one another.
+  // Counts how deeply operations and brackets are nested.
   struct DepthGuard {
     explicit DepthGuard(int& depth) : depth(depth) { ++depth; }
     ~DepthGuard() { --depth; }
@@ -184,13 +185,13 @@ class Parser {
     ++at_;
     return true;
   }
-  // ';', or an end of line that something follows.
+  // Takes a ';', or an end of line if something follows it.
   bool TakeSeparator() {
     const std::size_t end = at_;
     if (Take(';')) return true;
     return Start() < text_.size() && text_.substr(end, at_ - end).find('\n') != std::string_view::npos;
   }
-  // A run of the characters that names and numbers are made of; may be empty.
+  // Takes a run of the characters that occur in names and numbers; may be empty.
   std::string TakeWord() {
     const std::size_t start = Start();
     const auto belongs = [](char c) {
@@ -200,19 +201,19 @@ class Parser {
     while (at_ < text_.size() && belongs(text_[at_])) ++at_;
     return std::string(text_.substr(start, at_ - start));
   }
-  // A word, which may stand in quotes, as of someone who writes Python; empty if there is none.
+  // Takes a word, which may be quoted, as in Python. Empty if there is none.
   std::string TakeValue() {
     for (const char quote : {'"', '\''}) {
       const std::size_t start = Start();
       if (!Take(quote)) continue;
       std::string word = TakeWord();
       if (Take(quote)) return word;
-      at_ = start;  // so that an error shows the quote
+      at_ = start;  // so that the error shows the quote
       return "";
     }
     return TakeWord();
   }
-  // A name, which has no '-': that is an operator.
+  // Takes a name. A '-' is not part of a name: it is an operator.
   std::string TakeName() {
     const std::size_t start = Start();
     while (at_ < text_.size() && (absl::ascii_isalnum(static_cast<unsigned char>(text_[at_])) ||
@@ -221,7 +222,7 @@ class Parser {
     }
     return std::string(text_.substr(start, at_ - start));
   }
-  // "key =", and not "key ==". Otherwise false, at an unspecified position.
+  // Takes "key =" but not "key ==". Otherwise returns false, at an unspecified position.
   bool TakeKey(std::string& key) {
     key = TakeName();
     if (IsName(key) && Take('=') && (at_ == text_.size() || text_[at_] != '=')) return true;
@@ -239,14 +240,14 @@ class Parser {
   }
   absl::Status Expected(const std::string& what) { return Expected(Start(), what); }
   absl::Status Expected(std::size_t at, const std::string& what) const {
-    // Shortened before it is cut: of an id that is cut, other digits would be shown.
+    // Ids are shortened before the text is cut. Otherwise other digits of an id that was cut would be shown.
     const std::string found = WithShortIds(text_.substr(at)).substr(0, kMaxShown);
     return Error(at,
                  absl::StrCat("expected ", what, ", found ",
                               found.empty() ? "the end" : absl::StrCat("'", absl::CHexEscape(found), "'")));
   }
 
-  // An operand, and what follows it by infix operators of at least this level.
+  // Parses an operand, and the infix operators of at least this level that follow it.
   absl::StatusOr<Tree> Expression(int least = 0) {
     ASSIGN_OR_RETURN(Tree left, Signed());
     for (bool is_compared = false;;) {
@@ -271,7 +272,7 @@ class Parser {
     }
   }
 
-  // Behind the @.
+  // Parses the operand after the @.
   absl::StatusOr<Tree> Product(std::size_t start, const Tree& left) {
     ASSIGN_OR_RETURN(const Tree right, Expression(kTightestLevel + 1));
     v1::Step step;
@@ -282,7 +283,7 @@ class Parser {
     return Tree{.at = start, .name = last_step_};
   }
 
-  // Signs, and powers, which bind more tightly.
+  // Parses signs and powers, which bind more tightly than infix operators.
   absl::StatusOr<Tree> Signed() {
     const std::size_t start = Start();
     const DepthGuard deeper(depth_);
@@ -313,7 +314,7 @@ class Parser {
     return Operation(start, RowOf(MapOp::kPow), {std::move(x), std::move(power)});
   }
 
-  // A tree that is too large for one map has steps for its operands.
+  // Makes an operation. If the tree is too large for one map, its operands become separate steps.
   absl::StatusOr<Tree> Operation(std::size_t at, const MapOpRow& row, std::vector<Tree> operands) {
     if (std::all_of(operands.begin(), operands.end(), [](const Tree& x) { return x.is_number(); })) {
       if (const std::optional<Tree> number = NumberOf(row, operands)) return *number;
@@ -331,7 +332,7 @@ class Parser {
     return tree;
   }
 
-  // Returns the name of the array that a tree stands for, which may take a step.
+  // Returns the name of the array that a tree represents. This may add a step.
   absl::StatusOr<std::string> NameOf(const Tree& tree) {
     if (!tree.name.empty()) return tree.name;
     if (tree.is_number()) return Error(tree.at, "expected an array, not a number");
@@ -389,7 +390,7 @@ class Parser {
     return Tree{.at = start, .name = last_step_};
   }
 
-  // A whole number has no point and no exponent.
+  // An integer has no point and no exponent.
   absl::StatusOr<Tree> Number() {
     const std::size_t start = Start();
     const auto take_digits = [&] {
@@ -418,7 +419,8 @@ class Parser {
     return number;
   }
 
-  // The operands of an elementwise operation, and perhaps variant=, which makes it a step of its own.
+  // Parses the operands of an elementwise operation, and an optional variant=, which makes it a separate
+  // step.
   absl::StatusOr<Tree> ElementwiseCall(std::size_t start, const MapOpRow& row) {
     std::vector<Tree> operands;
     std::string variant;
@@ -456,7 +458,7 @@ class Parser {
     return Error(start, absl::StrCat("more than ", kMaxSteps, " operations in one another"));
   }
 
-  // Up to the closing bracket.
+  // Parses arguments up to the closing bracket.
   absl::Status Arguments(Call& call) {
     do {
       const std::size_t start = Start();
@@ -491,7 +493,7 @@ class Parser {
       return absl::OkStatus();
     }
     const FieldDescriptor* field = call.operation->GetDescriptor()->FindFieldByName(key);
-    // has_bias is what bias= says, has_sorter what sorter= says, and op what the name of a reduction says.
+    // The arguments bias= and sorter= set has_bias and has_sorter, and the name of a reduction sets op.
     if (field == nullptr || key == "has_bias" || key == "has_sorter" || (key == "op" && !TakesOp(call)))
       return Error(start, UnknownArgument(key, call));
     return SetField(*call.operation, *field);
@@ -566,7 +568,7 @@ class Parser {
         reflection.SetEnumValue(&message, &field, *value);
         return absl::OkStatus();
       }
-      case FieldDescriptor::CPPTYPE_STRING: {  // the name of a further result
+      case FieldDescriptor::CPPTYPE_STRING: {  // the name of an additional result
         const std::string name = TakeName();
         if (!IsName(name)) return Expected(start, "a name");
         if (inputs_.count(name) > 0) {
@@ -589,7 +591,7 @@ class Parser {
     return number;
   }
 
-  // A number that a double cannot represent exactly is refused, not rounded silently.
+  // Refuses a number that a double cannot represent exactly, instead of rounding it silently.
   absl::StatusOr<double> Double() {
     constexpr std::uint64_t kGreatestExact = std::uint64_t{1} << 53;
     const std::size_t start = Start();
@@ -637,12 +639,12 @@ class Parser {
     return Add(start, std::move(call.step), call.name);
   }
 
-  // `operation`: what it is called after, if it gets no name.
+  // `operation`: the base of the step's name if it gets no other.
   absl::Status Add(std::size_t start, v1::Step step, const std::string& operation) {
     if (program_.steps_size() == kMaxSteps) {
       return Error(start, absl::StrCat("more than ", kMaxSteps, " operations"));
     }
-    // No name that is written can start with a digit.
+    // A name in the text cannot start with a digit, so this name is unique.
     last_step_ = absl::StrCat(program_.steps_size() + 1, ".", operation);
     step.set_name(last_step_);
     *program_.add_steps() = std::move(step);
@@ -654,7 +656,7 @@ class Parser {
   int depth_ = 0, brackets_ = 0;
   v1::Program program_;
   std::string last_step_;
-  std::set<std::string> steps_, inputs_;  // names that were written
+  std::set<std::string> steps_, inputs_;  // names in the text
 };
 
 }  // namespace

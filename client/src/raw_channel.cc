@@ -27,11 +27,11 @@ namespace {
 using ResponseReader = grpc::ClientAsyncResponseReader<grpc::ByteBuffer>;
 using std::chrono::system_clock;
 
-// The entry of the server's initial metadata that has a message Uploads.
+// The key of the server's initial metadata whose value is an Uploads message.
 constexpr char kUploadsKey[] = "x-warpline-uploads-bin";
 
 constexpr int kStalledConnectionMs = 30'000;
-// Servers of gRPC close connections of clients that ping more often than every five minutes.
+// gRPC servers close connections of clients that ping more often than every five minutes.
 constexpr int kKeepaliveMs = 6 * 60'000;
 
 bool IsLoopback(const std::string& target) {
@@ -47,12 +47,11 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  // gRPC's own, a second to two minutes, are longer than a server takes to start again.
+  // gRPC's defaults, one second to two minutes, are longer than a server needs to restart.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  // A connection over TCP ends when its peer's host has taken no data for this long (gRPC sets
-  // TCP_USER_TIMEOUT to the timeout of keepalive). Until then, calls that have ended wait for the arrays that
-  // gRPC still sends.
+  // A TCP connection ends when the peer's host has accepted no data for this long (gRPC sets TCP_USER_TIMEOUT
+  // to the keepalive timeout). Until then, a call that has ended must wait while gRPC still sends its arrays.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kStalledConnectionMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   // gRPC obeys $http_proxy for every TCP target; no proxy can reach our own loopback.
@@ -61,7 +60,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
     arguments.SetInt(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(idle)));
   }
   if (options.own_connection) {
-    // Channels with equal arguments share a connection, through a pool of the process's.
+    // Channels with equal arguments would share a connection through a process-wide pool.
     static std::atomic<int> serial = 0;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt("warpline.channel_serial", serial.fetch_add(1, std::memory_order_relaxed));
@@ -70,16 +69,16 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
   return grpc::CreateCustomChannel(target, credentials, arguments);
 }
 
-// Why there can be no call.
+// Returns why no call is possible.
 absl::Status CheckToken(const std::string& token) {
-  // gRPC ends the process over a header that it cannot send.
+  // gRPC aborts the process for a header that it cannot send.
   if (std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c <= '~'; })) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError("token: has characters that are not printable ASCII, or spaces");
 }
 
-// Context, response and status of one call, in the order that destruction needs.
+// Context, response and status of one call, in the order that destruction requires.
 struct CallState {
   explicit CallState(std::unique_ptr<grpc::ClientContext> context) : context(std::move(context)) {}
 
@@ -94,7 +93,7 @@ struct CallState {
   std::unique_ptr<ResponseReader> reader;
 };
 
-// Cancels a call while this exists, if one asks for it.
+// Cancels a call if a stop is requested during the lifetime of the callback.
 struct Cancel {
   grpc::ClientContext* context;
   void operator()() const { context->TryCancel(); }
@@ -131,12 +130,12 @@ struct RawChannel::AsyncCall {
   CallState state;
   std::shared_ptr<SendTracker> tracker;
   Done done;
-  // gRPC orders start and end already; this is for the thread sanitizer, which does not see into it.
+  // gRPC already orders start and end. This flag is for the thread sanitizer, which does not see into gRPC.
   std::atomic<bool> started = false;
   CancelOn on_close, on_stop;
 };
 
-// The rest of a call whose memory may not be released yet.
+// A finished call whose memory gRPC may still use.
 struct RawChannel::FinishedCall {
   absl::StatusOr<grpc::ByteBuffer> outcome;
   std::shared_ptr<SendTracker> tracker;
@@ -172,8 +171,8 @@ RawChannel::~RawChannel() {
 
 void RawChannel::Pause(absl::Duration delay) const {
   const absl::Time end = absl::Now() + delay;
-  // A thread that waits for the connection also drives gRPC's attempts to connect. Without one, gRPC looks
-  // after them only every 5 seconds.
+  // A thread that waits for the connection also drives gRPC's connection attempts. Without such a thread,
+  // gRPC handles them only every 5 seconds.
   while (absl::Now() < end && !closed_.stop_requested() && !Interrupted()) {
     const absl::Time step = std::min(end, absl::Now() + absl::FromChrono(kInterruptPeriod));
     if (broken_.ok()) channel_->WaitForConnected(absl::ToChronoTime(step));
@@ -181,8 +180,7 @@ void RawChannel::Pause(absl::Duration delay) const {
   }
 }
 
-// The caller's thread polls a queue of its own, which spares a small request the hand-over from another
-// thread.
+// The caller's thread polls its own queue. This saves a small request the hand-over from another thread.
 absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, OutgoingMessage message,
                                                   absl::Time deadline, const std::string& request_id,
                                                   const Transmit& transmit) {
@@ -193,7 +191,7 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
   std::optional<CancelOn> on_close(std::in_place, closed_, Cancel{state->context.get()});
   const std::shared_ptr<SendTracker> tracker = message.tracker;
   state->reader = stub_.PrepareUnaryCall(state->context.get(), method, message.buffer, &queue);
-  message.buffer.Clear();  // what remains are gRPC's own references
+  message.buffer.Clear();  // only gRPC's own references remain
   state->reader->StartCall();
   void* tag = nullptr;
   bool ok = false;
@@ -215,8 +213,8 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
   absl::StatusOr<grpc::ByteBuffer> outcome = state->TakeOutcome();
   if (!outcome.ok() && !cancelled.ok()) outcome = cancelled;
   on_close.reset();
-  state.reset();  // of a cancelled call, this is what drops the message
-  // Polling, as what remains may be waiting for a socket.
+  state.reset();  // for a cancelled call, this releases the message
+  // Keep polling, because the remaining bytes may be waiting for a socket.
   while (HoldsBorrowed(tracker)) queue.AsyncNext(&tag, &ok, system_clock::now() + kReleasePeriod);
   queue.Shutdown();
   while (queue.Next(&tag, &ok)) {
@@ -268,7 +266,7 @@ void RawChannel::CallAsync(const std::string& method, OutgoingMessage message, a
 }
 
 void RawChannel::Poll() {
-  std::vector<FinishedCall> unreleased;  // over, but gRPC still holds their memory
+  std::vector<FinishedCall> unreleased;  // finished, but gRPC still holds their memory
   while (true) {
     void* tag = nullptr;
     bool ok = false;
@@ -284,7 +282,7 @@ void RawChannel::Poll() {
       const std::unique_ptr<AsyncCall> call(static_cast<AsyncCall*>(tag));
       (void)call->started.load(std::memory_order_acquire);
       unreleased.push_back({call->state.TakeOutcome(), std::move(call->tracker), std::move(call->done)});
-    }  // of a cancelled call, destroying it is what drops the message
+    }  // for a cancelled call, destroying it releases the message
     for (std::size_t i = 0; i < unreleased.size();) {
       if (HoldsBorrowed(unreleased[i].tracker)) {
         ++i;

@@ -36,7 +36,7 @@ std::optional<std::size_t> RegionAllocator::SmallestGap(std::size_t bytes) const
 
 absl::StatusOr<std::size_t> RegionAllocator::Allocate(std::size_t bytes) {
   const std::size_t alignment = AlignmentOf(bytes);
-  // A size too large to be rounded up does not fit either.
+  // Do not round up a size that is too large: it does not fit anyway.
   const std::size_t size = bytes > bytes_ ? bytes : RoundUp(std::max<std::size_t>(bytes, 1), kSmallAlignment);
   if (const auto gap = FindGap(size, alignment); gap != sizes_.end()) {
     const auto [gap_bytes, gap_offset] = *gap;

@@ -1,4 +1,4 @@
-// Which parts of a region are in use: blocks, which calls pin.
+// Tracks which parts of a region are in use: blocks, which calls can pin.
 #ifndef WARPLINE_CLIENT_SRC_REGION_ALLOCATOR_H_
 #define WARPLINE_CLIENT_SRC_REGION_ALLOCATOR_H_
 
@@ -12,13 +12,13 @@
 
 namespace warpline::client {
 
-// Hands out blocks of a range of so many bytes, of which it knows the offsets only: what it has to remember
-// lies elsewhere. The smallest gap that is large enough is taken, and neighbouring gaps become one. A block
-// that is freed while a call pins it becomes a gap when the last pin is gone. Not thread-safe.
+// Allocates blocks in a range of `bytes` bytes. It knows only offsets; its own data lies outside the range.
+// It takes the smallest gap that is large enough, and merges neighbouring gaps. A block that is freed while a
+// call pins it becomes a gap when the last pin is gone. Not thread-safe.
 class RegionAllocator {
  public:
   // The alignment of blocks in bytes. Rows of a matrix are read fastest if they begin on a cache line and on
-  // a page. Small blocks would waste a page each.
+  // a page. Small blocks use a smaller alignment, because each would waste a page.
   static constexpr std::size_t kLargeAlignment = 4096;
   static constexpr std::size_t kSmallAlignment = 256;
 
@@ -29,19 +29,19 @@ class RegionAllocator {
   absl::StatusOr<std::size_t> Allocate(std::size_t bytes);
   // Returns the size of the gap that Allocate would use; nothing if no gap is large enough.
   std::optional<std::size_t> SmallestGap(std::size_t bytes) const;
-  // `offset` is that of a block which was not freed yet.
+  // `offset` must be that of a block which was not freed yet.
   void Free(std::size_t offset);
 
-  // Pins the block in which all of [offset, offset + bytes) lies, and returns where it begins; nothing if the
-  // range lies in no block, or beyond the end of one.
+  // Pins the block that contains all of [offset, offset + bytes), and returns the offset of the block.
+  // Returns nothing if no block contains the whole range.
   std::optional<std::size_t> Pin(std::size_t offset, std::size_t bytes);
   // `block` is what Pin returned. One Unpin for each Pin.
   void Unpin(std::size_t block);
 
   std::size_t bytes() const { return bytes_; }
-  // In gaps.
+  // The bytes in gaps.
   std::size_t free_bytes() const { return free_bytes_; }
-  // In blocks that were freed and are pinned.
+  // The bytes in blocks that were freed but are still pinned.
   std::size_t busy_bytes() const { return busy_bytes_; }
 
  private:

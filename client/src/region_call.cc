@@ -69,14 +69,15 @@ absl::StatusOr<std::optional<SharedResult>> RegionCall::PlaceOne(const Destinati
       return absl::InvalidArgumentError("the destination is a region of another client");
     }
   }
-  // Without elements nothing would be written, and without knowing how many, anything might be.
+  // Without elements nothing would be written. With an unknown number of elements, the server might write
+  // past the end.
   if (!type || type->bytes == 0) return std::nullopt;
   SharedResult result;
   if (destination.region != nullptr) {
     ASSIGN_OR_RETURN(result.array, destination.region->Allocate(type->dtype, type->shape));
   } else if (destination.data != nullptr && !destination.keep) {
     if (regions_.table().Find(destination.data, 0) == nullptr) return std::nullopt;
-    // Before it is sent, as the server does not know where the destination ends.
+    // Check the size before the request is sent, because the server does not know where the destination ends.
     ASSIGN_OR_RETURN(result.array, Array::For(type->dtype, type->shape, type->bytes, destination));
   } else {
     return std::nullopt;
@@ -94,7 +95,8 @@ bool RegionCall::lost_region() const {
 }
 
 void RegionCall::Withdraw(std::function<void()> ended) {
-  // Shared, as this may be gone when the last of them calls back, which can be before all have been asked.
+  // The regions are held by shared pointers: this object may be destroyed when the last region calls back,
+  // possibly before the loop ends.
   std::vector<std::shared_ptr<SharedRegion>> regions;
   for (const Use& use : uses_) regions.push_back(use.region);
   std::sort(regions.begin(), regions.end());
@@ -115,7 +117,7 @@ void WithdrawAndWait(RegionCall& call) {
   std::condition_variable changed;
   bool ended = false;
   call.Withdraw([&] {
-    // Notified under the lock: the waiting thread takes the variables away with it.
+    // Notify under the lock: the waiting thread destroys these variables as soon as it can continue.
     const std::lock_guard lock(mutex);
     ended = true;
     changed.notify_one();
@@ -125,7 +127,7 @@ void WithdrawAndWait(RegionCall& call) {
 }
 
 std::future<void> BeginWithdrawal(const std::shared_ptr<RegionCall>& call) {
-  // Shared with the callback, which may run after the caller has stopped waiting.
+  // The promise is shared with the callback, which may run after the caller has stopped waiting.
   const auto ended = std::make_shared<std::promise<void>>();
   std::future<void> future = ended->get_future();
   call->Withdraw([call, ended] { ended->set_value(); });

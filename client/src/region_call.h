@@ -1,4 +1,4 @@
-// The part that regions have in one attempt of one call.
+// The regions that one attempt of one call uses.
 #ifndef WARPLINE_CLIENT_SRC_REGION_CALL_H_
 #define WARPLINE_CLIENT_SRC_REGION_CALL_H_
 
@@ -20,8 +20,8 @@
 
 namespace warpline::client {
 
-// Finds the slices of one request, and pins what they lie in until this is gone. After a call that ended with
-// anything but OK, this must stay until Withdraw has called back. Not thread-safe.
+// Finds the slices of one request, and pins their blocks until this is destroyed. After a call that did not
+// end with OK, this must live until Withdraw has called back. Not thread-safe.
 class RegionCall {
  public:
   // The regions must outlive this. `lost_is_ordinary`: arrays in lost regions travel in the message, like
@@ -32,27 +32,27 @@ class RegionCall {
   RegionCall(const RegionCall&) = delete;
   RegionCall& operator=(const RegionCall&) = delete;
 
-  // True if Place must see a result with this destination. Most clients have no regions. They need not know
-  // what the result will be.
+  // True if Place must handle a result with this destination. Most clients have no regions, so they need not
+  // know the type of the result.
   bool MayPlace(const Destination& destination) const {
     return destination.region != nullptr || (destination.data != nullptr && !regions_.table().empty());
   }
-  // Places the results that are to lie in regions. `types` has an entry for each output. InvalidArgument for
-  // contradictory destinations, and for memory of a region in which no array lies; ResourceExhausted if there
-  // is no room; Unavailable if the region is lost.
+  // Places the results that are to lie in regions. `types` has an entry for each output. Returns
+  // InvalidArgument for contradictory destinations, and for memory of a region where no array lies;
+  // ResourceExhausted if there is no room; Unavailable if the region is lost.
   absl::Status Place(std::span<const Destination> destinations,
                      std::span<const std::optional<ArrayType>> types);
   // Returns the places for the codec. They refer to this object.
   const SharedPlaces& places();
 
-  // True if the request has slices.
+  // True if the request contains slices.
   bool uses_regions() const { return !uses_.empty(); }
-  // True if one of the regions of the request is lost.
+  // True if one of the request's regions is lost.
   bool lost_region() const;
-  // Asks all regions for the end of the call. `ended` runs once they have confirmed it, on the thread of the
-  // last to do so; at once if there are none.
+  // Asks all regions to end the call. `ended` runs once all have confirmed, on the thread of the last one. It
+  // runs at once if the call uses no regions.
   void Withdraw(std::function<void()> ended);
-  // Gives up the pins, and its share of the results, before this goes.
+  // Releases the pins, and this object's share of the results, before destruction.
   void Release();
 
  private:
@@ -61,21 +61,21 @@ class RegionCall {
     std::size_t block;
   };
 
-  // The slice of memory that lies in a region of the client; nothing if it does not.
+  // Returns the slice of memory that lies in a region of the client; nothing for other memory.
   absl::StatusOr<std::optional<v1::RegionSlice>> Slice(const void* data, std::size_t bytes);
   absl::StatusOr<std::optional<SharedResult>> PlaceOne(const Destination& destination,
                                                        const std::optional<ArrayType>& type);
 
   RegionClient& regions_;
   const bool lost_is_ordinary_;
-  std::int64_t number_ = 0;  // once there is a slice
+  std::int64_t number_ = 0;  // set once there is a slice
   SharedPlaces places_;
   std::vector<Use> uses_;
 };
 
-// Withdraws a call, and waits for the end of that.
+// Withdraws a call, and waits until that is confirmed.
 void WithdrawAndWait(RegionCall& call);
-// Withdraws a call, which lives until that has ended. The future becomes ready then.
+// Withdraws a call, and keeps it alive until that is confirmed. The future becomes ready then.
 std::future<void> BeginWithdrawal(const std::shared_ptr<RegionCall>& call);
 
 }  // namespace warpline::client

@@ -49,7 +49,7 @@ absl::StatusOr<Region> RegionClient::Open(Connection& connection, std::size_t by
   }
   const std::size_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   ASSIGN_OR_RETURN(const std::string path, SocketPath());
-  // Asked first, since the server may refuse, and memory takes long.
+  // Ask the server first: it may refuse, and allocating memory takes long.
   ASSIGN_OR_RETURN(RegionTicket ticket, Reserve(connection, size, deadline, /*retries=*/true));
   ASSIGN_OR_RETURN(std::shared_ptr<SharedRegion> shared,
                    HandOver(connection, std::move(ticket), path, deadline));

@@ -27,12 +27,12 @@ struct RegionTicket {
   absl::Time expires;
 };
 
-// Opens them, and has what calls share that use them. Thread-safe. It must outlive all calls; regions may
-// outlive it, and are lost then.
+// Opens regions, and holds what calls that use them share. Thread-safe. It must outlive all calls. Regions
+// may outlive it, but they are lost then.
 class RegionClient {
  public:
   RegionClient(std::string target, const ClientOptions& options);
-  // Waits for the callbacks that were expected.
+  // Waits for the expected callbacks.
   ~RegionClient();
   RegionClient(const RegionClient&) = delete;
   RegionClient& operator=(const RegionClient&) = delete;
@@ -40,7 +40,8 @@ class RegionClient {
   // Implements Client::OpenRegion.
   absl::StatusOr<Region> Open(Connection& connection, std::size_t bytes, absl::Duration timeout);
 
-  // The steps of Open. The path is that of the region socket; FailedPrecondition if the target has none.
+  // The steps of Open. SocketPath returns the path of the region socket; FailedPrecondition if the target has
+  // none.
   absl::StatusOr<std::string> SocketPath() const;
   // Asks the server for a region of `bytes` bytes, a multiple of 4096. If `retries` is not set, asks once.
   static absl::StatusOr<RegionTicket> Reserve(Connection& connection, std::size_t bytes, absl::Time deadline,
@@ -50,10 +51,10 @@ class RegionClient {
                                                          const std::string& path, absl::Time deadline);
 
   const RegionTable& table() const { return *table_; }
-  // Returns the next call number. All regions share the numbers, since one call gives all its slices the same
-  // number.
+  // Returns the next call number. All regions share one counter, since one call uses the same number for all
+  // its slices.
   std::int64_t NextCall() { return last_call_.fetch_add(1, std::memory_order_relaxed) + 1; }
-  // The thread for callbacks that wait for a region: they may wait for another region.
+  // The thread for callbacks that wait for a region. A callback may itself wait for another region.
   CallbackThread& callbacks() { return callbacks_; }
 
  private:

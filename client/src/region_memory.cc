@@ -17,11 +17,12 @@
 namespace warpline::client {
 namespace {
 
-// From here on a second thread is worth its start: the kernel clears some 3 GB/s of new pages a thread.
+// From this size on, a second thread is worth its start: the kernel clears about 3 GB/s of new pages per
+// thread.
 constexpr std::size_t kBytesPerThread = std::size_t{64} << 20;
 constexpr std::size_t kMaxThreads = 8;
 #ifndef MADV_POPULATE_WRITE
-constexpr int MADV_POPULATE_WRITE = 23;  // of Linux 5.14, which older headers of the C library lack
+constexpr int MADV_POPULATE_WRITE = 23;  // since Linux 5.14; older C library headers lack it
 #endif
 
 absl::Status SystemRefuses(const char* what, std::size_t bytes, int error) {
@@ -31,7 +32,8 @@ absl::Status SystemRefuses(const char* what, std::size_t bytes, int error) {
   return full ? absl::ResourceExhaustedError(text) : absl::UnavailableError(text);
 }
 
-// In parallel, since most of the time goes to clearing the pages. Errors show when the rest is allocated.
+// Runs in parallel, since clearing the pages takes most of the time. Errors are found later, when the rest is
+// allocated.
 void PopulateInParallel(std::byte* data, std::size_t bytes) {
   const std::size_t cpus = std::max(1u, std::thread::hardware_concurrency());
   const std::size_t count = std::min({cpus, kMaxThreads, bytes / kBytesPerThread});
@@ -45,7 +47,7 @@ void PopulateInParallel(std::byte* data, std::size_t bytes) {
         (void)::madvise(part, size, MADV_POPULATE_WRITE);
       });
     } catch (const std::system_error&) {
-      break;  // There are no more threads to be had. What is left takes longer.
+      break;  // The system has no more threads. The rest takes longer.
     }
   }
   for (std::thread& thread : threads) thread.join();
@@ -84,13 +86,13 @@ RegionMemory::RegionMemory(int fd, std::byte* data, std::size_t bytes)
 
 RegionMemory::~RegionMemory() {
   CloseFd();
-  // In a forked child something else may lie there.
+  // In a forked child, other memory may lie at this address.
   if (::getpid() == process_) ::munmap(data_, bytes_);
 }
 
 absl::Status RegionMemory::Populate() {
   PopulateInParallel(data_, bytes_);
-  // Allocates what is not there yet, and tells, instead of a signal later, that there is not enough memory.
+  // Allocates the rest. Reports a lack of memory now, instead of by a signal at a later access.
   int error = 0;
   while ((error = ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes_))) == EINTR) {
   }

@@ -1,4 +1,4 @@
-// The memory of a region: a memfd, mapped.
+// The memory of a region: a mapped memfd.
 #ifndef WARPLINE_CLIENT_SRC_REGION_MEMORY_H_
 #define WARPLINE_CLIENT_SRC_REGION_MEMORY_H_
 
@@ -12,8 +12,9 @@
 
 namespace warpline::client {
 
-// A memfd as RegionService wants it, and its mapping, which lasts until this is gone. A child that this
-// process forks has no mapping: the parent uses slices again, which would change under the child.
+// A memfd with the properties that RegionService requires, and its mapping, which lasts until this is
+// destroyed. A forked child does not inherit the mapping: the parent reuses slices, so the data would change
+// in the child.
 class RegionMemory {
  public:
   // `bytes` is a multiple of 4096 and above 0. The memory is not allocated yet. ResourceExhausted or
@@ -23,7 +24,8 @@ class RegionMemory {
   RegionMemory(const RegionMemory&) = delete;
   RegionMemory& operator=(const RegionMemory&) = delete;
 
-  // Allocates all of it, by several threads if it is large. ResourceExhausted if there is not so much.
+  // Allocates all of the memory, by several threads if it is large. ResourceExhausted if there is not enough
+  // memory.
   absl::Status Populate();
 
   std::byte* data() const { return data_; }

@@ -19,14 +19,14 @@ namespace warpline::client {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
-// How often a client that waits for its first region asks: the first interval, which doubles, and the
-// longest.
+// How often a client without a region asks while it waits for room: the first interval, which doubles, and
+// the longest.
 constexpr absl::Duration kFirstInterval = absl::Milliseconds(10);
 constexpr absl::Duration kMaxInterval = absl::Milliseconds(100);
 
 std::size_t RoundUp(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
-// True for errors of the region socket itself. The server's own refusals have other codes.
+// True for errors of the region socket itself. The server's refusals have other codes.
 bool IsOfSocket(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
          absl::IsUnimplemented(status);
@@ -46,7 +46,7 @@ RegionOpener::RegionOpener(RegionClient& regions, Connection& connection, const 
 absl::Status RegionOpener::Check(std::size_t bytes, absl::Time deadline) {
   if (!path_.ok()) return path_.status();
   if (!refusal_.ok() && bytes >= refused_bytes_ && absl::Now() < not_before_) {
-    // The deadline was another call's.
+    // The deadline that passed was that of another call.
     const bool was_late = absl::IsDeadlineExceeded(refusal_);
     return absl::Status(was_late ? absl::StatusCode::kFailedPrecondition : refusal_.code(),
                         absl::StrCat("a moment ago: ", refusal_.message()));
@@ -117,7 +117,8 @@ absl::StatusOr<std::shared_ptr<SharedRegion>> RegionOpener::HandOver(RegionTicke
   absl::StatusOr<std::shared_ptr<SharedRegion>> region =
       regions_.HandOver(connection_, std::move(ticket), *path_, deadline);
   if (!IsOfSocket(region.status())) return region;
-  // A server that shuts down removes its socket, and no longer answers. Then the path is not to blame.
+  // A server that shuts down removes its socket, and no longer answers. In that case the path is not the
+  // cause.
   const absl::StatusOr<std::size_t> limit = AskLimit(std::max(deadline, absl::Now() + tuning_.pause));
   if (!limit.ok()) return limit.status();
   WarnOfPath(region.status());

@@ -11,7 +11,7 @@ namespace warpline::client {
 namespace {
 
 constexpr std::int64_t kPageBytes = 4096;
-// Maximum part of the pool for results that live: a quarter.
+// Live results may use at most a quarter of the pool.
 constexpr std::int64_t kKeptPart = 4;
 // Larger sizes would overflow when they are rounded up, and no machine has so much memory.
 constexpr std::size_t kMaxBytes = std::size_t{1} << 60;
@@ -22,7 +22,7 @@ std::int64_t SizeOfBlock(std::size_t bytes) {
   return RoundUp(static_cast<std::int64_t>(bytes), RegionAllocator::kSmallAlignment);
 }
 
-// Makes an owner of `memory` that takes `bytes` off the count at its end.
+// Returns an owner of `memory` that subtracts `bytes` from the count when it is destroyed.
 std::shared_ptr<void> Counted(std::shared_ptr<void> memory, std::shared_ptr<PoolCounts> counts,
                               std::atomic<std::int64_t> PoolCounts::*count, std::size_t bytes) {
   ((*counts).*count) += static_cast<std::int64_t>(bytes);
@@ -64,9 +64,9 @@ absl::StatusOr<Array> RegionPool::Empty(DType dtype, const Shape& shape, absl::T
 std::shared_ptr<void> RegionPool::Lend(const PoolBlock& block) {
   const std::lock_guard lock(mutex_);
   Clean();
-  // A lost region is ordinary memory, and not a part of the pool.
+  // A lost region is ordinary memory, and no longer part of the pool.
   if (!block.region->status().ok()) return block.memory;
-  // If the server has no more memory for this client, the open regions are all that it can have.
+  // If the server has no more memory for this client, the pool cannot grow beyond the open regions.
   const std::int64_t max = opener_.crowded() ? Total() : Max();
   if (Kept() + static_cast<std::int64_t>(block.bytes) > max / kKeptPart) return nullptr;
   return Counted(block.memory, block.counts, &PoolCounts::kept, block.bytes);
@@ -97,7 +97,7 @@ std::optional<PoolBlock> RegionPool::TakeFree(std::size_t bytes, bool extra) {
   }
   if (best == nullptr) return std::nullopt;
   absl::StatusOr<PoolBlock> block = BlockOf(*best, bytes, extra);
-  if (!block.ok()) return std::nullopt;  // lost meanwhile
+  if (!block.ok()) return std::nullopt;  // the region was lost meanwhile
   return *std::move(block);
 }
 
@@ -124,7 +124,7 @@ absl::StatusOr<std::size_t> RegionPool::SizeOfNext(std::size_t bytes, bool extra
   }
   const std::int64_t small = RoundUp(size, unit);
   if (extra) {
-    // A request above the server's limit is made anyway: the server's error gives the reason.
+    // A request above the server's limit is sent anyway: the server's error gives the reason.
     const std::int64_t left = static_cast<std::int64_t>(opener_.limit()) - total;
     room = std::max({room, RoundUp(size, kPageBytes), std::min(small, left)});
   }

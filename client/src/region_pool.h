@@ -1,4 +1,4 @@
-// The pool of a client: regions, opened on demand, whose memory is used again and again.
+// The pool of a client: regions that are opened on demand and reused.
 #ifndef WARPLINE_CLIENT_SRC_REGION_POOL_H_
 #define WARPLINE_CLIENT_SRC_REGION_POOL_H_
 
@@ -22,13 +22,13 @@
 
 namespace warpline::client {
 
-// Counts the memory of one region that the caller has, in bytes. Arrays may outlive the pool.
+// Counts the bytes of one region that the caller uses. Arrays may outlive the pool.
 struct PoolCounts {
-  std::atomic<std::int64_t> kept = 0;   // by results
-  std::atomic<std::int64_t> extra = 0;  // by arrays of Client::Empty
+  std::atomic<std::int64_t> kept = 0;   // used by results
+  std::atomic<std::int64_t> extra = 0;  // used by arrays of Client::Empty
 };
 
-// Memory of a pool. It is free again when its last owner has gone, and no call uses it.
+// A block of a pool. It is free again when its last owner is gone and no call uses it.
 struct PoolBlock {
   std::shared_ptr<SharedRegion> region;
   std::shared_ptr<PoolCounts> counts;
@@ -36,25 +36,26 @@ struct PoolBlock {
   std::size_t bytes = 0;
 };
 
-// Thread-safe. Blocks, and arrays in them, may outlive it.
+// Thread-safe. Blocks, and arrays in them, may outlive the pool.
 class RegionPool {
  public:
-  // Both must outlive this.
+  // `regions` and `connection` must outlive this.
   RegionPool(RegionClient& regions, Connection& connection, const ClientOptions& options,
              const PoolTuning& tuning = {});
 
-  // True if arrays that are not small must not travel in messages.
+  // True if large arrays must never travel in messages.
   bool always() const { return always_; }
   std::size_t share_from_bytes() const { return share_from_bytes_; }
   const RegionTable& table() const { return regions_client_.table(); }
 
-  // Takes a block of at least `bytes`, above 0. Opens a region if there is no room. ResourceExhausted, with
-  // the figures, if the limits do not allow that; DeadlineExceeded; other errors are those of RegionOpener.
+  // Takes a block of at least `bytes`, above 0. Opens a region if there is no room. Returns
+  // ResourceExhausted, with the figures, if the limits do not allow that, or DeadlineExceeded. Other errors
+  // are those of RegionOpener.
   absl::StatusOr<PoolBlock> Take(std::size_t bytes, absl::Time deadline);
   // Implements Client::Empty.
   absl::StatusOr<Array> Empty(DType dtype, const Shape& shape, absl::Time deadline);
-  // Returns an owner of the block's memory for an array of the caller. Null if results keep too much of the
-  // pool already.
+  // Returns an owner of the block's memory, for an array that the caller gets. Null if results already use
+  // too much of the pool.
   std::shared_ptr<void> Lend(const PoolBlock& block);
 
   std::string TakeWarning() { return opener_.TakeWarning(); }
@@ -66,9 +67,9 @@ class RegionPool {
   };
 
   absl::StatusOr<PoolBlock> Take(std::size_t bytes, absl::Time deadline, bool extra);
-  // Takes a block of the regions that are open; nothing if there is no room. Called without mutex_.
+  // Takes a block from the open regions; nothing if there is no room. Called without mutex_.
   std::optional<PoolBlock> TakeFree(std::size_t bytes, bool extra);
-  // Opens a region, and takes a block of it. Called with opening_ held.
+  // Opens a region, and takes a block from it. Called with opening_ held.
   absl::StatusOr<PoolBlock> Grow(std::size_t bytes, absl::Time deadline, bool extra);
   // Size of the next region, at least `bytes`. Called with opening_ held.
   absl::StatusOr<std::size_t> SizeOfNext(std::size_t bytes, bool extra);
@@ -78,7 +79,7 @@ class RegionPool {
   // Drops lost regions, and unused regions above the limit.
   void Clean();
   std::int64_t Total() const;  // bytes of all regions
-  std::int64_t Max() const;    // limit of Total, without the extra bytes
+  std::int64_t Max() const;    // limit of Total, excluding the extra bytes
   std::int64_t Kept() const;
   std::int64_t Extra() const;
 

@@ -20,9 +20,10 @@
 namespace warpline::client {
 namespace {
 
-// Says the API.
+// Defined by the API.
 constexpr std::size_t kMaxPacketBytes = 4096;
-// A listener whose queue is full says so at once, and there is no event that would tell when it is not.
+// connect() fails at once if the listener's queue is full, and no event tells when there is room again. So
+// retry at this interval.
 constexpr absl::Duration kConnectPeriod = absl::Milliseconds(5);
 
 absl::Status Failed(const char* what) {
@@ -33,7 +34,7 @@ absl::Status Late(const char* what) {
   return absl::DeadlineExceededError(absl::StrCat("the deadline passed while ", what));
 }
 
-// Makes an error of errno. Call it after connect().
+// Makes an error from errno. Call it directly after connect().
 absl::Status NotConnected(const std::string& path) {
   const int error = errno;
   const std::string text =
@@ -51,7 +52,7 @@ absl::Status NotConnected(const std::string& path) {
   }
 }
 
-// "unix:/path" and "unix:///path" without what is before the path; false if it begins otherwise.
+// Removes the scheme of "unix:/path" or "unix:///path". Returns false if the path has no such scheme.
 bool ConsumeScheme(absl::string_view& path) {
   if (!absl::ConsumePrefix(&path, "unix:")) return false;
   absl::ConsumePrefix(&path, "//");
@@ -64,7 +65,7 @@ absl::Status AwaitReadable(int fd, absl::Time deadline) {
     const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration()) return Late("the server was taking the region over");
     pollfd poll{.fd = fd, .events = POLLIN, .revents = 0};
-    // In steps, since poll() counts milliseconds in an int.
+    // Poll in steps, since poll() counts milliseconds in an int.
     const absl::Duration step = std::min(left + absl::Milliseconds(1), absl::Minutes(1));
     const int ready = ::poll(&poll, 1, static_cast<int>(absl::ToInt64Milliseconds(step)));
     if (ready > 0) return absl::OkStatus();
@@ -144,7 +145,7 @@ absl::StatusOr<std::string> RegionSocket::HandOver(const std::string& ticket, in
   std::memcpy(CMSG_DATA(rights), &memfd, sizeof(int));
   // A new connection has room for one packet, so this does not wait.
   while (::sendmsg(fd_, &message, MSG_NOSIGNAL) < 0) {
-    if (errno == EPIPE) break;  // a server that is full has replied already
+    if (errno == EPIPE) break;  // a full server has already replied
     if (errno != EINTR) return Failed("cannot hand the region over");
   }
   while (true) {
@@ -177,7 +178,7 @@ absl::StatusOr<std::optional<v1::RegionReply>> RegionSocket::Receive() {
     if (errno == EAGAIN) return std::nullopt;
     if (errno != EINTR) return Failed("cannot read");
   }
-  // No packet of the API is empty: this is the end of the connection.
+  // The API has no empty packets, so this is the end of the connection.
   if (got == 0) return absl::UnavailableError("the server closed the region's connection");
   v1::RegionReply reply;
   if (static_cast<std::size_t>(got) > packet.size() ||

@@ -1,4 +1,4 @@
-// The connection that a region has beside gRPC: it hands the descriptor over, and tells of the ends of calls.
+// The connection of a region beside gRPC. It hands over the descriptor, and reports when calls have ended.
 #ifndef WARPLINE_CLIENT_SRC_REGION_SOCKET_H_
 #define WARPLINE_CLIENT_SRC_REGION_SOCKET_H_
 
@@ -15,33 +15,34 @@
 
 namespace warpline::client {
 
-// The path of a server's region socket: the one given, which may be written "unix:/path" too, or else, of a
-// target "unix:/path", that path with ".regions" behind it. FailedPrecondition for other targets.
+// Returns the path of a server's region socket. If `given` is not empty, it is that path, which may start
+// with "unix:". Otherwise, for a target "unix:/path", it is that path plus ".regions". FailedPrecondition for
+// other targets.
 absl::StatusOr<std::string> RegionSocketPath(const std::string& target, const std::string& given);
 
-// One connection. Not thread-safe, but that one thread may read while another writes.
+// One connection. Not thread-safe, except that one thread may read while another writes.
 class RegionSocket {
  public:
-  // Unavailable, with the path, if nobody listens there; PermissionDenied if this user may not connect;
-  // DeadlineExceeded; InvalidArgument for a path that is too long for a socket, and for a socket of another
-  // kind.
+  // Returns Unavailable, with the path, if nobody listens there; PermissionDenied if this user may not
+  // connect; DeadlineExceeded; InvalidArgument if the path is too long for a socket, or the socket has
+  // another type.
   static absl::StatusOr<RegionSocket> Connect(const std::string& path, absl::Time deadline);
   ~RegionSocket();
   RegionSocket(RegionSocket&& other) noexcept;
   RegionSocket& operator=(RegionSocket&&) = delete;
 
-  // Sends the ticket with the descriptor, and returns the id of the region. Errors are the server's, or as of
-  // Connect; the connection is of no use after one.
+  // Sends the ticket with the descriptor, and returns the id of the region. Errors are the server's or those
+  // of Connect. After an error the connection is unusable.
   absl::StatusOr<std::string> HandOver(const std::string& ticket, int memfd, absl::Time deadline);
 
-  // False if the packet cannot be sent without waiting, and has to be sent again.
+  // Returns false if the packet cannot be sent without waiting. Then send it again later.
   absl::StatusOr<bool> SendWithdrawal(std::int64_t call);
-  // The next packet that is here; nothing if there is none. Unavailable if the server has closed the
-  // connection or sent what is no packet of the API.
+  // Returns the next available packet; nothing if there is none. Unavailable if the server has closed the
+  // connection or sent an invalid packet.
   absl::StatusOr<std::optional<v1::RegionReply>> Receive();
 
-  // Ends the connection, also for a child that was forked in the meantime and shares it. Such a child itself
-  // cannot end it. Any thread may call this.
+  // Ends the connection, even if a child that was forked in the meantime shares it. The child itself cannot
+  // end it. Any thread may call this.
   void Shutdown();
 
   int fd() const { return fd_; }

@@ -1,4 +1,4 @@
-// The table that tells where memory of this process lies in a region.
+// A table that maps memory of this process to regions.
 #ifndef WARPLINE_CLIENT_SRC_REGION_TABLE_H_
 #define WARPLINE_CLIENT_SRC_REGION_TABLE_H_
 
@@ -13,16 +13,16 @@ namespace warpline::client {
 
 class SharedRegion;
 
-// The regions of one client, by their addresses. It keeps none of them. Thread-safe, and nearly free while
-// there are none.
+// The regions of one client, by address. It does not keep regions alive. Thread-safe, and nearly free while
+// it is empty.
 class RegionTable {
  public:
-  // `data` to `data + bytes` overlaps no other.
+  // [data, data + bytes) must not overlap another region.
   void Add(const std::byte* data, std::size_t bytes, std::weak_ptr<SharedRegion> region);
   void Remove(const std::byte* data);
 
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
-  // The region in which all of it lies; null if there is none.
+  // Returns the region that contains the whole range; null if there is none.
   std::shared_ptr<SharedRegion> Find(const void* data, std::size_t bytes) const;
   std::vector<std::shared_ptr<SharedRegion>> All() const;
 

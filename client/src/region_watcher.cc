@@ -36,7 +36,7 @@ absl::Status Watch(int epoll, int fd, std::uint64_t key) {
 
 int Milliseconds(absl::Duration duration) {
   if (duration == absl::InfiniteDuration()) return -1;
-  // Rounded up, so that the thread does not spin just before the time.
+  // Round up, so that the thread does not spin just before the deadline.
   const absl::Duration bounded = std::clamp(duration, absl::ZeroDuration(), absl::Minutes(1));
   return static_cast<int>(absl::ToInt64Milliseconds(bounded)) + 1;
 }
@@ -87,7 +87,7 @@ void RegionWatcher::Remove(std::uint64_t key) {
 void RegionWatcher::Wake() {
   const std::lock_guard lock(mutex_);
   const std::uint64_t one = 1;
-  // It fails only when the thread is to wake anyway.
+  // The write fails only if the counter is full. Then the thread wakes anyway.
   if (wake_ >= 0 && ::write(wake_, &one, sizeof(one)) < 0) return;
 }
 
@@ -131,7 +131,7 @@ std::shared_ptr<Watched> RegionWatcher::Find(std::uint64_t key) {
 }
 
 absl::Duration RegionWatcher::CallAll() {
-  std::vector<std::shared_ptr<Watched>> all;  // given up without the lock: it may be their last owner
+  std::vector<std::shared_ptr<Watched>> all;  // released without the lock: may be the last owner
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, entry] : entries_) all.push_back(entry.watched.lock());

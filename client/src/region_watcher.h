@@ -1,4 +1,4 @@
-// The thread that hears what servers say on the connections of regions.
+// The thread that receives what servers send on the connections of regions.
 #ifndef WARPLINE_CLIENT_SRC_REGION_WATCHER_H_
 #define WARPLINE_CLIENT_SRC_REGION_WATCHER_H_
 
@@ -13,17 +13,17 @@
 
 namespace warpline::client {
 
-// The interface of objects that are watched.
+// The interface of watched objects.
 class Watched {
  public:
   virtual ~Watched() = default;
-  // Called on the watcher's thread when its socket may have something to read, or when the time has come.
-  // Returns the delay until its next call at the latest, counted from this call; it may be infinite.
+  // Called on the watcher's thread when the socket may be readable, or when the delay has passed. Returns the
+  // maximum delay until the next call, counted from this one; it may be infinite.
   virtual absl::Duration OnEvent() = 0;
 };
 
-// One thread for all sockets of a client, from the first Add to Close. It keeps nothing alive that it
-// watches. Thread-safe.
+// One thread for all sockets of a client, from the first Add until Close. It does not keep watched objects
+// alive. Thread-safe.
 class RegionWatcher {
  public:
   RegionWatcher() = default;
@@ -31,14 +31,15 @@ class RegionWatcher {
   RegionWatcher(const RegionWatcher&) = delete;
   RegionWatcher& operator=(const RegionWatcher&) = delete;
 
-  // The socket must stay open until Remove, which takes the key that is returned. Unavailable if the system
+  // The socket must stay open until Remove is called with the returned key. Unavailable if the system
   // refuses, or after Close.
   absl::StatusOr<std::uint64_t> Add(int socket, std::weak_ptr<Watched> watched);
-  // May be called from OnEvent, and more than once.
+  // May be called from OnEvent, and repeatedly.
   void Remove(std::uint64_t key);
-  // Has OnEvent of all that is watched called soon.
+  // Makes the thread call OnEvent of all watched objects soon.
   void Wake();
-  // Ends the thread. Not to be called on it, so its last owner, if that may go there, must have called it.
+  // Ends the thread. Must not be called on that thread. So call it first if the watcher's last owner may be
+  // destroyed on that thread.
   void Close();
 
  private:
@@ -54,7 +55,7 @@ class RegionWatcher {
 
   std::mutex mutex_;
   std::map<std::uint64_t, Entry> entries_;
-  std::uint64_t last_key_ = 0;  // 0 itself is that of wake_
+  std::uint64_t last_key_ = 0;  // key 0 belongs to wake_
   bool closed_ = false;
   int epoll_ = -1, wake_ = -1;
   std::thread thread_;

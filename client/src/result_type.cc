@@ -16,7 +16,7 @@
 namespace warpline::client {
 namespace {
 
-// An operand as the rules take it; nothing if its type is unknown.
+// An operand in the form that the rules use; nothing if its type is unknown.
 using MaybeOperand = std::optional<warpline::Operand>;
 
 // `field` is the operand's name in the request.

@@ -1,4 +1,4 @@
-// The types and shapes of a call's results, by the rules of the API (proto/rules), before anything is sent.
+// Determines types and shapes of a call's results by the API's rules (proto/rules), before anything is sent.
 #ifndef WARPLINE_CLIENT_SRC_RESULT_TYPE_H_
 #define WARPLINE_CLIENT_SRC_RESULT_TYPE_H_
 
@@ -14,16 +14,16 @@ namespace warpline::client {
 // The type, shape and size of a dense array.
 using ArrayType = TensorSpec;
 
-// One entry for each result. Nothing for a result whose type is unknown: an operand is a resident tensor of
-// which only the id is known, or the operation is one of a newer API.
+// One entry for each result. The entry is empty if the type is unknown: either only the id of an operand's
+// resident tensor is known, or the operation is from a newer API.
 using ResultTypes = std::vector<std::optional<ArrayType>>;
 
-// Returns the types of the results, which are exact: a result in shared memory is written without its length
-// being sent along. If the server would refuse the types, shapes or options, returns the error that it would
-// give, with the field at fault (DetailsOf in error.h). The server may refuse other requests, too.
+// Returns the types of the results. They are exact, because a result in shared memory is written without its
+// length being sent. If the server would refuse the types, shapes or options, returns the server's error,
+// with the invalid field (DetailsOf in error.h). The server may also refuse requests that pass this check.
 //
-// If the operand of a resident tensor has no shape, its type counts as unknown. Otherwise the request must
-// tell the shape, so that the server checks it.
+// If the operand for a resident tensor has no shape, its type counts as unknown. Otherwise the request must
+// contain the shape, so that the server checks it.
 absl::StatusOr<ResultTypes> ResultTypesOf(const RunArgs& args);
 
 }  // namespace warpline::client

@@ -6,7 +6,7 @@
 namespace warpline::client {
 namespace {
 
-// How late a retry may be.
+// Maximum delay of a retry beyond its time.
 constexpr absl::Duration kStep = absl::Milliseconds(10);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The thread that makes failed calls again which nobody waits for.
+// The thread that retries failed asynchronous calls.
 #ifndef WARPLINE_CLIENT_SRC_RETRY_THREAD_H_
 #define WARPLINE_CLIENT_SRC_RETRY_THREAD_H_
 
@@ -15,22 +15,22 @@
 
 namespace warpline::client {
 
-// It starts with the first retry. Thread-safe.
+// The thread starts with the first retry. Thread-safe.
 class RetryThread {
  public:
-  // True: make the call. False: give it up.
+  // The argument is true to make the call, false to give up.
   using Then = std::function<void(bool)>;
 
-  // `pause` is called on the thread, to wait for so long while the channel connects.
+  // `pause` runs on the thread. It waits for the given time while the channel connects.
   explicit RetryThread(std::function<void(absl::Duration)> pause) : pause_(std::move(pause)) {}
   ~RetryThread() { Close(); }
   RetryThread(const RetryThread&) = delete;
   RetryThread& operator=(const RetryThread&) = delete;
 
-  // Calls `then` after the delay, or when `stop` is requested, on the thread; after Close, at once on the
-  // caller's.
+  // Calls `then` on the thread, after the delay or when `stop` is requested. After Close, calls it at once on
+  // the caller's thread.
   void After(absl::Duration delay, std::stop_token stop, Then then);
-  // Gives up what waits, and ends the thread.
+  // Gives up waiting retries, and ends the thread.
   void Close();
 
  private:

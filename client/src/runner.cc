@@ -82,7 +82,7 @@ absl::StatusOr<RunResult> Runner::Run(const RunArgs& args, absl::Duration timeou
   if (large.any() && site_.pool == nullptr) return RunInRanges(args, large, deadline, options);
   absl::StatusOr<RunResult> result = RunInMessages(args, types, deadline, options);
   if (large.any() && IsTooLargeForPool(result.status())) return RunInRanges(args, large, deadline, options);
-  // This server may take less in a message than others.
+  // This server may accept smaller messages than others.
   const bool may_stream = !large.any() && stream_from_bytes_ != 0 && site_.pool == nullptr;
   if (result.ok() || !may_stream || !MayBeTooLarge(result.status())) return result;
   const absl::StatusOr<std::size_t> limit = InlineLimit(deadline);
@@ -91,7 +91,8 @@ absl::StatusOr<RunResult> Runner::Run(const RunArgs& args, absl::Duration timeou
   if (!large.any()) return result;
   large.inline_limit = *limit;
   absl::StatusOr<RunResult> streamed = RunInRanges(args, large, deadline, options);
-  // A server that takes no large arrays either: the first error is about what the caller has asked for.
+  // The server does not support large arrays either. Return the first error: it concerns what the caller
+  // asked for.
   if (IsFinal(streamed.status())) return result;
   return streamed;
 }
@@ -119,7 +120,8 @@ absl::StatusOr<RunResult> Runner::StreamOnce(const RunArgs& given, const LargeAr
     args.destinations[i] = {.keep = absl::ZeroDuration(), .streamed = true};
   }
   ASSIGN_OR_RETURN(const int channels, ChannelsFor(channels_, large.operand_bytes));
-  // All at once, before the call: a server that is about to end serves ranges on connections that it has.
+  // Connect all at once, before the call: a server that is about to end serves ranges only on existing
+  // connections.
   for (int i = 1; channels > 1 && i <= channels; ++i) {
     site_.connection.channel(static_cast<std::size_t>(i)).BeginConnecting();
   }
@@ -152,7 +154,7 @@ absl::StatusOr<RunResult> Runner::StreamWhenThereIsRoom(const RunArgs& args, con
                                                         Stage& stage) {
   int holding = holding_room_;
   absl::StatusOr<RunResult> result = StreamOnce(args, large, deadline, options, stage);
-  // Others of our own calls will give their room back: to wait for that is no retry.
+  // Other calls of this client will release their room. Waiting for that does not count as a retry.
   while (stage == Stage::kAsking && absl::IsResourceExhausted(result.status()) &&
          holding + holding_room_ > 0) {
     const std::optional<absl::Duration> delay = DetailsOf(result.status()).retry_delay;
@@ -171,24 +173,24 @@ absl::StatusOr<RunResult> Runner::RunInRanges(const RunArgs& args, const LargeAr
   if (result.ok()) return result;
   const absl::Status status = result.status();
   if (absl::Now() >= deadline || site_.connection.closed() || WasInterrupted()) return result;
-  // The calls may have met several servers: one that was started anew, or those behind a balancer.
+  // The calls may have reached different servers: a restarted one, or several behind a load balancer.
   const bool names_tensors = NamesTensors(args) || !options.free_after.empty();
   const bool is_lost = absl::IsFailedPrecondition(status) || (absl::IsNotFound(status) && !names_tensors);
-  // A server that is older than uploads finds that the elements are missing.
+  // A server that is too old for uploads reports that the elements are missing.
   const bool is_old = stage == Stage::kAsking && absl::IsInvalidArgument(status) && !TakesUploads(deadline);
   const bool has_no_room = absl::IsUnimplemented(status) || absl::IsResourceExhausted(status) || is_old;
-  // A message needs neither room on a device nor a second call, but the server must take as much.
+  // A message needs neither room on a device nor a second call, but the server must accept its size.
   if (stage != Stage::kComputed && large.may_be_inline() && (is_lost || has_no_room)) {
     const absl::StatusOr<std::size_t> limit = InlineLimit(deadline);
     if (limit.ok() && std::max(large.operand_bytes, large.result_bytes) > *limit) return result;
     ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
     absl::StatusOr<RunResult> in_messages = RunInMessages(args, std::move(types), deadline, options);
-    // An error that says no more than the first one.
+    // This error says no more than the first one.
     const absl::Status& error = in_messages.status();
     if (absl::IsResourceExhausted(error) || absl::IsInvalidArgument(error)) return result;
     return in_messages;
   }
-  // Results that have been fetched may have replaced operands.
+  // Results that were fetched already may have overwritten operands.
   const bool is_intact = stage != Stage::kComputed || !OverlapsOperands(args);
   if (is_lost && is_intact && options.free_after.empty() && site_.connection.may_retry()) {
     return StreamOnce(args, large, deadline, options, stage);

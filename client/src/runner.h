@@ -1,4 +1,4 @@
-// Runs programs, whichever way their arrays travel.
+// Runs programs, for all ways in which their arrays travel.
 #ifndef WARPLINE_CLIENT_SRC_RUNNER_H_
 #define WARPLINE_CLIENT_SRC_RUNNER_H_
 
@@ -23,10 +23,10 @@
 
 namespace warpline::client {
 
-// Counts calls that nobody waits for, until the last has let go of all that it uses.
+// Counts asynchronous calls, until the last one has released everything that it uses.
 class CallsInFlight {
  public:
-  // One call, for as long as what it returns exists.
+  // Counts one call, until the returned object is destroyed.
   std::shared_ptr<void> Count();
   void AwaitNone();
 
@@ -38,14 +38,15 @@ class CallsInFlight {
   std::ptrdiff_t count_ = 0;
 };
 
-// A call is tried in messages and shared memory, or, if its arrays are large, in ranges: they travel apart
-// from the message (Streaming). What a server refuses one way may go the other. Thread-safe.
+// A call is tried in messages and shared memory, or, if its arrays are large, in ranges: then they travel
+// apart from the message (Streaming). If a server refuses one way, the other is tried if it may work.
+// Thread-safe.
 class Runner {
  public:
-  // The limits that a server tells.
+  // Gets the limits that the server reports.
   using GetLimits = std::function<absl::StatusOr<v1::Limits>(absl::Time deadline)>;
   Runner(const CallSite& site, const ClientOptions& options, GetLimits get_limits);
-  // Waits for the calls that nobody waits for; no other may begin.
+  // Waits for the asynchronous calls. No other call may begin.
   ~Runner() { calls_.AwaitNone(); }
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -54,32 +55,32 @@ class Runner {
   void RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options, Call::Done done);
 
  private:
-  // How far a call in ranges came: the server has accepted it, or computed it.
+  // The progress of a call in ranges: the server has been asked, has accepted it, or has computed it.
   enum class Stage { kAsking, kAccepted, kComputed };
 
-  // A call that names tensors, or makes one, must meet the server that the client's other calls meet.
+  // A call that names or makes tensors must reach the same server as the client's other calls.
   void BindIfTensors(const RunArgs& args, const CallOptions& options);
-  // All arrays that are neither in regions nor uploads travel in the messages. `transmit` sends the uploads.
+  // All arrays except those in regions and uploads travel in the messages. `transmit` sends the uploads.
   absl::StatusOr<RunResult> RunInMessages(const RunArgs& args, ResultTypes types, absl::Time deadline,
                                           const CallOptions& options,
                                           const RawChannel::Transmit& transmit = nullptr);
   absl::StatusOr<RunResult> RunInRanges(const RunArgs& args, const LargeArrays& large, absl::Time deadline,
                                         const CallOptions& options);
-  // One attempt of that.
+  // One attempt of RunInRanges.
   absl::StatusOr<RunResult> StreamOnce(const RunArgs& given, const LargeArrays& large, absl::Time deadline,
                                        const CallOptions& options, Stage& stage);
-  // The same while other calls of this client have room on the server.
+  // Same, but tries again while other calls of this client use room on the server.
   absl::StatusOr<RunResult> StreamWhenThereIsRoom(const RunArgs& args, const LargeArrays& large,
                                                   absl::Time deadline, const CallOptions& options,
                                                   Stage& stage);
   void RunInRangesOnThread(const RunArgs& args, LargeArrays large, absl::Time deadline,
                            const CallOptions& options, Call::Done done);
-  // True for what a call ends with that the pool was to carry, and did not: the server shares no memory, or
-  // there was no room.
+  // True if the error means that the pool could not carry the arrays: the server shares no memory, or there
+  // was no room.
   bool IsTooLargeForPool(const absl::Status& status) const;
-  // The most bytes that operands, or results, may have together in a message.
+  // The maximum total bytes of operands, or of results, in one message.
   absl::StatusOr<std::size_t> InlineLimit(absl::Time deadline) const;
-  // False only if the server says that it takes no uploads.
+  // False only if the server says that it does not accept uploads.
   bool TakesUploads(absl::Time deadline) const;
 
   const CallSite site_;
@@ -88,7 +89,7 @@ class Runner {
   const GetLimits get_limits_;
   std::atomic<int> holding_room_ = 0;  // calls in ranges that the server has accepted
   CallsInFlight calls_;
-  StreamThreads streams_;  // for calls in ranges that nobody waits for
+  StreamThreads streams_;  // for asynchronous calls in ranges
 };
 
 }  // namespace warpline::client

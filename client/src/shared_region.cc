@@ -11,8 +11,8 @@
 namespace warpline::client {
 namespace {
 
-// How soon to try again where the connection takes no more packets. The server reads them all the time, so
-// this hardly ever happens.
+// How soon to retry if the connection accepts no more packets. The server reads continuously, so this hardly
+// ever happens.
 constexpr absl::Duration kSendPeriod = absl::Milliseconds(10);
 
 }  // namespace
@@ -33,7 +33,7 @@ absl::StatusOr<std::shared_ptr<SharedRegion>> SharedRegion::Start(std::unique_pt
     region->watch_key_ = key;
     lost = !region->status_.ok();
   }
-  // The watcher may have lost it before it knew the key.
+  // The region may have been lost before its watcher key was known.
   if (lost) region->watcher_->Remove(key);
   return region;
 }
@@ -51,7 +51,7 @@ SharedRegion::SharedRegion(std::unique_ptr<RegionMemory> memory, RegionSocket so
       allocator_(memory_->bytes()) {}
 
 SharedRegion::~SharedRegion() {
-  // A forked child has copies of all this, but shares the watcher's descriptors with its parent.
+  // A forked child has copies of all members, but shares the watcher's descriptors with its parent.
   if (::getpid() != process_) return;
   table_->Remove(data());
   watcher_->Remove(watch_key_);
@@ -109,7 +109,7 @@ void SharedRegion::Withdraw(std::int64_t call, std::function<void()> ended) {
     sent = SendWithdrawals();
   }
   if (!sent.ok()) return Lose(sent);
-  watcher_->Wake();  // it has a time to wait for now
+  watcher_->Wake();  // there is a new deadline to wait for
 }
 
 absl::Status SharedRegion::SendWithdrawals() {

@@ -1,4 +1,4 @@
-// An open region: its memory, who uses which part of it, and what its connection says.
+// An open region: its memory, the users of each part, and the state of its connection.
 #ifndef WARPLINE_CLIENT_SRC_SHARED_REGION_H_
 #define WARPLINE_CLIENT_SRC_SHARED_REGION_H_
 
@@ -27,15 +27,15 @@
 namespace warpline::client {
 
 // How long a server may take to confirm that a call has ended. It is much longer than a job may run by
-// default, and shorter than anybody would wait for a server that has stopped without closing its sockets.
+// default. It is also short enough to detect a server that hangs without closing its sockets.
 inline constexpr absl::Duration kWithdrawalTimeout = absl::Minutes(1);
 
-// Handles, arrays, and calls in flight share it; it closes when the last of them has gone. It is open until
-// its connection ends, from either side, and then lost for good: everything but memory fails with the status
-// that says why. Thread-safe.
+// Handles, arrays, and calls in flight share the region. It closes when the last of them is gone. If its
+// connection ends, from either side, the region is lost for good: then everything except memory access fails
+// with the status that gives the reason. Thread-safe.
 class SharedRegion : public Watched, public std::enable_shared_from_this<SharedRegion> {
  public:
-  // Makes the object for a region that the server has taken over as `id`. From now on the region is in the
+  // Makes the object for a region that the server has accepted as `id`. From then on the region is in the
   // table, and is watched.
   static absl::StatusOr<std::shared_ptr<SharedRegion>> Start(
       std::unique_ptr<RegionMemory> memory, RegionSocket socket, std::string id,
@@ -51,22 +51,22 @@ class SharedRegion : public Watched, public std::enable_shared_from_this<SharedR
   std::optional<std::size_t> SmallestGap(std::size_t bytes) const;
   // True if the region belongs to the client whose table this is.
   bool IsIn(const RegionTable& table) const { return table_.get() == &table; }
-  // Unavailable, with the reason, once it is lost.
+  // Unavailable, with the reason, once the region is lost.
   absl::Status status() const;
 
-  // Memory that its owner keeps, and with it the region. ResourceExhausted if there is no room.
+  // Allocates memory whose owner also keeps the region alive. ResourceExhausted if there is no room.
   absl::StatusOr<std::shared_ptr<void>> Allocate(std::size_t bytes);
 
-  // Keeps the block in which this memory lies from being used again. Returns what Unpin takes; nothing if the
-  // memory lies in no block. The memory must lie within the region. Errors as status().
+  // Prevents reuse of the block that contains this memory. Returns the argument for Unpin; nothing if no
+  // block contains the memory. The memory must lie within the region. Errors as for status().
   absl::StatusOr<std::optional<std::size_t>> Pin(const void* data, std::size_t bytes);
   void Unpin(std::size_t block);
 
-  // Asks the server for the end of a call. `ended` runs when it has confirmed that, or the region is lost: on
-  // the watcher's thread, or at once on the caller's.
+  // Asks the server to end a call. `ended` runs when the server has confirmed that, or when the region is
+  // lost. It runs on the watcher's thread, or at once on the caller's thread.
   void Withdraw(std::int64_t call, std::function<void()> ended);
 
-  // The region is lost from now on, and the connection ends.
+  // Marks the region as lost, and ends the connection.
   void Lose(const absl::Status& why);
 
   absl::Duration OnEvent() override;
@@ -81,14 +81,12 @@ class SharedRegion : public Watched, public std::enable_shared_from_this<SharedR
   SharedRegion(std::unique_ptr<RegionMemory> memory, RegionSocket socket, std::string id,
                std::shared_ptr<RegionTable> table, std::shared_ptr<RegionWatcher> watcher,
                absl::Duration withdrawal_timeout);
-  // Sends the withdrawals that were not sent yet, as far as possible without waiting. Called with mutex_
-  // held.
+  // Sends the pending withdrawals, as far as possible without waiting. Called with mutex_ held.
   absl::Status SendWithdrawals();
-  // Receives all packets that are here.
+  // Receives all available packets.
   absl::Status Receive();
   void Ended(std::int64_t call);
-  // Returns the time until the first withdrawal, if there is one, is too late. It is too late if the time is
-  // not above zero.
+  // Returns the time until the oldest withdrawal is overdue. It is overdue if the time is not above zero.
   absl::Duration TimeLeft() const;
 
   const pid_t process_;
@@ -103,8 +101,8 @@ class SharedRegion : public Watched, public std::enable_shared_from_this<SharedR
   RegionSocket socket_;  // sends hold the mutex; only the watcher's thread reads
   absl::Status status_;
   RegionAllocator allocator_;
-  std::map<std::int64_t, Withdrawal> withdrawals_;  // by call
-  std::deque<std::int64_t> unsent_;                 // of these
+  std::map<std::int64_t, Withdrawal> withdrawals_;  // by call number
+  std::deque<std::int64_t> unsent_;                 // calls in withdrawals_ that are not sent yet
 };
 
 }  // namespace warpline::client

@@ -10,7 +10,7 @@
 namespace warpline::client {
 namespace {
 
-// Half of those of an id. Request ids have 8 behind their hyphen and are to be shown.
+// Half of the digits of an id. Request ids have only 8 digits after their hyphen, and must stay visible.
 constexpr std::ptrdiff_t kSecretDigits = 16;
 
 bool IsDigit(char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); }
@@ -30,7 +30,7 @@ std::string WithShortIds(std::string_view text) {
       at = second_end;
       continue;
     }
-    // All digits at once: the search goes on behind them.
+    // Skip all digits at once and continue the search after them.
     const char* const next = first_end == at ? at + 1 : first_end;
     shown.append(at, next);
     at = next;

@@ -1,4 +1,4 @@
-// Ids of tensors and regions are secrets, and texts are shown, logged and passed on.
+// Hides ids of tensors and regions in texts that are shown, logged or passed on: these ids are secrets.
 #ifndef WARPLINE_CLIENT_SRC_SHORT_IDS_H_
 #define WARPLINE_CLIENT_SRC_SHORT_IDS_H_
 
@@ -7,8 +7,8 @@
 
 namespace warpline::client {
 
-// The text with each id in it as ShortId() has it. What looks like one counts, whole or with some digits
-// missing or too many: hexadecimal digits, a hyphen, and 16 hexadecimal digits or more.
+// Returns the text with each id shortened by ShortId(). Anything that looks like an id is shortened, even
+// with some digits missing or added: hexadecimal digits, a hyphen, and at least 16 hexadecimal digits.
 std::string WithShortIds(std::string_view text);
 
 }  // namespace warpline::client

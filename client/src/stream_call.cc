@@ -22,14 +22,14 @@ StreamCall::~StreamCall() {
     Cancel();
     (void)Finish();
   }
-  // This drops the messages of a cancelled call.
+  // This releases the messages of a cancelled call.
   stream_ = nullptr;
   on_close_.reset();
   context_ = nullptr;
   void* tag = nullptr;
   bool ok = false;
   for (const std::shared_ptr<SendTracker>& tracker : trackers_) {
-    // Polling, as what remains may be waiting for a socket.
+    // Keep polling, because the remaining bytes may be waiting for a socket.
     while (tracker->borrowed() > 0) {
       queue_.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kReleasePeriod);
     }
@@ -52,7 +52,7 @@ bool StreamCall::Write(OutgoingMessage message, bool last) {
   grpc::WriteOptions options;
   if (last) options.set_last_message();
   stream_->Write(message.buffer, options, this);
-  message.buffer.Clear();  // what remains are gRPC's own references
+  message.buffer.Clear();  // only gRPC's own references remain
   return Await();
 }
 

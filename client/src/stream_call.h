@@ -21,41 +21,41 @@
 
 namespace warpline::client {
 
-// Every step blocks the thread that makes it, which polls a queue of the call's own. All but Cancel is to be
+// Every step blocks the calling thread, which polls the call's own queue. All functions except Cancel must be
 // called from one thread.
 class StreamCall {
  public:
-  // Begins it. The deadline is absolute. The channel must stay until this is destroyed.
+  // Begins the call. The deadline is absolute. The channel must outlive this.
   StreamCall(RawChannel& channel, const std::string& method, absl::Time deadline,
              const std::string& request_id);
-  // Ends it, if Finish was not called, and returns when borrowed payloads are released.
+  // Cancels the call if Finish was not called, and returns when borrowed payloads are released.
   ~StreamCall();
   StreamCall(const StreamCall&) = delete;
   StreamCall& operator=(const StreamCall&) = delete;
 
-  // Waits until gRPC has taken the message in hand, which it does once most of it fits into the windows of
-  // the connection: so hardly more than one is on its way in this process. `last`: there will be no other.
-  // False if the call is over, and Finish tells why.
+  // Waits until gRPC has accepted the message. gRPC does so once most of it fits into the flow-control
+  // windows of the connection. So this process holds hardly more than one unsent message. `last`: no other
+  // message follows. Returns false if the call is over; then Finish returns the reason.
   bool Write(OutgoingMessage message, bool last);
-  // False if there are no more, or the call is over.
+  // Returns false if there are no more messages, or the call is over.
   bool Read(grpc::ByteBuffer& message);
-  // How the call ended, with gRPC's codes and details (grpc_error.h). Waits for the server. No other step may
-  // follow.
+  // Returns how the call ended, with gRPC's codes and details (grpc_error.h). Waits for the server. No other
+  // step may follow.
   absl::Status Finish();
 
-  // The steps that wait, and all that follow, end soon. From any thread, while this exists.
+  // Current and later steps end soon. May be called from any thread, while this exists.
   void Cancel() { context_->TryCancel(); }
 
  private:
-  // Waits for the one operation that was started; false if it failed.
+  // Waits for the one pending operation; false if it failed.
   bool Await();
 
-  // In the order that destruction needs.
+  // In the order that destruction requires.
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::ClientContext> context_;
   std::optional<std::stop_callback<std::function<void()>>> on_close_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
-  std::vector<std::shared_ptr<SendTracker>> trackers_;  // of what may still be borrowed
+  std::vector<std::shared_ptr<SendTracker>> trackers_;  // of messages that may still be borrowed
   bool began_ = false;
   bool finished_ = false;
 };

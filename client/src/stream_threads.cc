@@ -6,7 +6,7 @@
 namespace warpline::client {
 namespace {
 
-// Each large call has threads of its own for its transfers.
+// Each large call also has its own threads for its transfers.
 constexpr std::size_t kMaxThreads = 8;
 
 }  // namespace

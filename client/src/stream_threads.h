@@ -1,4 +1,4 @@
-// Threads for calls of large arrays that nobody waits for.
+// Threads for asynchronous calls of large arrays.
 #ifndef WARPLINE_CLIENT_SRC_STREAM_THREADS_H_
 #define WARPLINE_CLIENT_SRC_STREAM_THREADS_H_
 
@@ -15,19 +15,19 @@
 
 namespace warpline::client {
 
-// A few threads, which start as they are needed. Thread-safe.
+// A few threads, which are started on demand. Thread-safe.
 class StreamThreads {
  public:
-  // It is called once: with OK on one of the threads, or with why there is no thread for it.
+  // Called once: with OK on one of the threads, or with the reason why no thread runs it.
   using Work = std::function<void(const absl::Status&)>;
 
   StreamThreads() = default;
-  // Waits for what has begun. Nothing may wait any more.
+  // Waits for the work that has begun. No work may be waiting.
   ~StreamThreads();
   StreamThreads(const StreamThreads&) = delete;
   StreamThreads& operator=(const StreamThreads&) = delete;
 
-  // Returns a function that gives the work up, with a reason, if no thread has begun with it.
+  // Queues the work. The returned function gives it up, with a reason, if no thread has begun it.
   std::function<void(const absl::Status&)> Run(Work work);
 
  private:
@@ -36,7 +36,7 @@ class StreamThreads {
     bool taken = false;
   };
 
-  // The work of an entry, if nobody has taken it.
+  // Returns the work of an entry if no thread has taken it.
   Work Take(Entry& entry);
   void RunAll();
 

@@ -81,7 +81,7 @@ absl::Status Streaming::Fetch(const Destination& wanted, Array& array, std::opti
   Transfer transfer(connection_, options_.deadline, options_.request_id, ProgressOf());
   RETURN_IF_ERROR(transfer.GetResult(tensor->id(), {static_cast<std::byte*>(array.data()), bytes}, channels));
   moved_ += bytes;
-  // If this fails, the lease ends.
+  // If this fails, the tensor is freed when its lease ends.
   static_cast<void>(tensors_.Drop(tensor->Release(), left()));
   tensor.reset();
   return absl::OkStatus();

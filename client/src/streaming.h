@@ -1,4 +1,5 @@
-// Large arrays of one call, which travel in ranges over several connections, apart from the call's messages.
+// The large arrays of one call. They travel in ranges over several connections, apart from the call's
+// messages.
 #ifndef WARPLINE_CLIENT_SRC_STREAMING_H_
 #define WARPLINE_CLIENT_SRC_STREAMING_H_
 
@@ -21,8 +22,8 @@
 
 namespace warpline::client {
 
-// The largest of `bytes` that must be taken out until the others have fewer than `limit` together. In order
-// of their places. No more than `most` are taken.
+// Returns the indices of the largest `bytes` to take out until the rest have fewer than `limit` in total, in
+// ascending order. Takes out at most `most`.
 std::vector<std::size_t> LargestOf(const std::vector<std::size_t>& bytes, std::size_t limit,
                                    std::size_t most = SIZE_MAX);
 
@@ -35,7 +36,7 @@ struct StreamingOptions {
   std::string request_id{};
   int channels = 0;  // as ClientOptions::channels
   std::function<void(std::size_t bytes, std::size_t total)> progress{};
-  std::size_t result_bytes = 0;  // of the results that travel so
+  std::size_t result_bytes = 0;  // of the results that travel in ranges
 };
 
 // Not thread-safe.
@@ -45,27 +46,27 @@ class Streaming {
   Streaming(Connection& connection, TensorClient& tensors, StreamingOptions options)
       : connection_(connection), tensors_(tensors), options_(std::move(options)) {}
 
-  // These operands become uploads of the request. Operands that are the same array are one upload.
+  // Makes these operands uploads of the request. Operands that are the same array share one upload.
   void SetUploads(std::span<Operand* const> operands);
   // Sends the uploads, once the server has accepted the request. `uploads` is the server's message Uploads.
   absl::Status Send(const std::string& uploads, const std::stop_token& ended);
-  // The tensor of the result comes to where the caller wants it; the handle is gone then.
+  // Fetches a result from its tensor to where the caller wants it. The handle is released then.
   absl::Status Fetch(const Destination& wanted, Array& array, std::optional<Tensor>& tensor);
 
  private:
   absl::Duration left() const;
-  // How many channels carry so many bytes.
+  // The number of channels for this many bytes.
   absl::StatusOr<int> ChannelsOf(std::size_t bytes) const;
-  // How far the whole is, for one of its transfers.
+  // Returns the progress function for one transfer. It reports the progress of all transfers together.
   Progress ProgressOf();
 
   Connection& connection_;
   TensorClient& tensors_;
   const StreamingOptions options_;
-  std::vector<ConstArray> arrays_;  // by the numbers of the uploads
-  int channels_ = 1;                // that the server allows
+  std::vector<ConstArray> arrays_;  // by upload number
+  int channels_ = 1;                // the number that the server allows
   std::size_t total_ = 0;           // bytes of all arrays that travel in ranges
-  std::size_t moved_ = 0;           // by the transfers that have ended
+  std::size_t moved_ = 0;           // by transfers that have ended
 };
 
 }  // namespace warpline::client

@@ -24,7 +24,7 @@ absl::StatusOr<Tensor> TensorClient::Put(const ConstArray& array, absl::Duration
                                          const PutOptions& options) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
   RETURN_IF_ERROR(ByteSize(array).status());
-  // A resident tensor is dense: the padding stays here.
+  // A resident tensor is dense, so the padding is not sent.
   ConstArray dense = array;
   dense.row_stride = 0;
   ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(dense));
@@ -40,7 +40,7 @@ absl::StatusOr<Tensor> TensorClient::Put(const ConstArray& array, absl::Duration
     return absl::InternalError("the server's tensor has another type or shape than the array");
   }
   info.missing_bytes = 0;
-  Tensor tensor(std::move(info), leases_, true);  // dropped again if the transfer fails
+  Tensor tensor(std::move(info), leases_, true);  // the tensor is dropped if the transfer fails
   Transfer transfer(connection_, deadline, options.request_id, options.progress);
   RETURN_IF_ERROR(transfer.Put(tensor.id(), array, bytes, channels));
   return tensor;
@@ -84,7 +84,7 @@ absl::Status TensorClient::Drop(const std::string& id, absl::Duration timeout) {
 absl::StatusOr<TensorInfo> TensorClient::Renew(const std::string& id, std::optional<absl::Duration> ttl,
                                                absl::Duration timeout) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
-  // The response may be lost, and the new lease shorter.
+  // The response may be lost, and the new lease may be shorter.
   if (ttl) leases_->WillRestart(id, *ttl);
   ASSIGN_OR_RETURN(TensorInfo info, RenewUntil(absl::Now() + timeout, id, ttl, ""));
   leases_->Restarted(id, info.ttl);

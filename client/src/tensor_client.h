@@ -21,10 +21,10 @@
 
 namespace warpline::client {
 
-// Implements the methods of these names in warpline/client.h. Thread-safe.
+// Implements the methods with the same names in warpline/client.h. Thread-safe.
 class TensorClient {
  public:
-  // The connection must outlive this. `channels`: of transfers that do not say how many; 0: by the size.
+  // The connection must outlive this. `channels`: the default number for transfers; 0: chosen by size.
   explicit TensorClient(Connection& connection, int channels = 0)
       : connection_(connection),
         channels_(channels),
@@ -33,14 +33,15 @@ class TensorClient {
   TensorClient(const TensorClient&) = delete;
   TensorClient& operator=(const TensorClient&) = delete;
 
-  // Drops the tensors that there are handles of.
+  // Drops the tensors that still have handles.
   void Close() { leases_->Close(); }
-  // Makes the handles of tensors that are new, and ours; also when this has gone, but then they do nothing.
+  // Returns a function that makes handles of new, owned tensors. It may outlive this, but its handles do
+  // nothing then.
   MakeTensor make_tensor() const {
     return [leases = leases_](TensorInfo info) { return Tensor(std::move(info), leases, true); };
   }
 
-  // Makes what is to be called when a request has succeeded that drops these tensors.
+  // Returns the function to call when a request that frees these tensors has succeeded.
   std::function<void()> on_freed(const std::vector<std::string>& ids) const {
     if (ids.empty()) return [] {};
     return [leases = leases_, ids] { leases->Freed(ids); };

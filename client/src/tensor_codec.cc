@@ -12,7 +12,7 @@
 namespace warpline::client {
 namespace {
 
-// The alternatives of a message are far below the limit of one.
+// Finish cannot fail: these messages are far below the size limit.
 OutgoingMessage Finished(MessageWriter message) { return *std::move(message).Finish(); }
 
 OutgoingMessage Encoded(const google::protobuf::Message& request) {
@@ -130,8 +130,8 @@ absl::StatusOr<TensorInfo> DecodeInfo(const v1::TensorInfo& info) {
                     .ttl = absl::Seconds(info.resident().ttl_seconds())};
 }
 
-// This is why one function serves both messages. They compare as int, because enumerations of different
-// messages do not compare.
+// Both fields have the same number, so one function can decode both messages. They are compared as int
+// because enumerations of different messages cannot be compared.
 static_assert(int{v1::CreateResponse::kTensorFieldNumber} == v1::RenewResponse::kTensorFieldNumber);
 
 absl::StatusOr<TensorInfo> DecodeTensor(const grpc::ByteBuffer& message) {

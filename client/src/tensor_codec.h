@@ -23,20 +23,20 @@ namespace warpline::client {
 OutgoingMessage EncodeCreate(const ConstArray& array, const PutOptions& options);
 OutgoingMessage EncodeDrop(const std::string& id);
 OutgoingMessage EncodeDropEach(std::span<const std::string> ids);
-// Without a ttl the lease is as long as before.
+// Without a ttl, the length of the lease does not change.
 OutgoingMessage EncodeRenew(const std::string& id, std::optional<absl::Duration> ttl);
 OutgoingMessage EncodeRenewEach(std::span<const std::string> ids);
 OutgoingMessage EncodeList(const std::string& page_token);
 OutgoingMessage EncodeGet(const std::string& id, std::size_t offset, std::size_t length);
-// One message of a Put: bytes [begin, end) of the elements of the array, which are counted as if its rows had
-// no padding. The id may be empty, but not in the first message.
+// Makes one message of a Put, with bytes [begin, end) of the array's elements. The bytes are counted as if
+// the rows had no padding. The id may be empty, but not in the first message.
 OutgoingMessage EncodePut(const std::string& id, const ConstArray& array, std::size_t begin, std::size_t end);
 
-// Internal for a message that makes no sense, as all below.
+// Returns Internal for an invalid message, as do all functions below.
 absl::StatusOr<TensorInfo> DecodeInfo(const v1::TensorInfo& info);
 // Decodes a CreateResponse or a RenewResponse, which have the same field.
 absl::StatusOr<TensorInfo> DecodeTensor(const grpc::ByteBuffer& message);
-// The lengths of the leases in a RenewResponse for one id or for many, of which there must be `count`.
+// Returns the lengths of the leases in a RenewResponse for one or several ids. There must be `count` of them.
 absl::StatusOr<std::vector<absl::Duration>> DecodeRenewedLengths(const grpc::ByteBuffer& message,
                                                                  std::size_t count);
 
@@ -46,8 +46,8 @@ struct TensorPage {
 };
 absl::StatusOr<TensorPage> DecodeList(const grpc::ByteBuffer& message);
 
-// Copies the elements of a GetResponse, which must begin at byte `offset` of the tensor, to the front of
-// `to`, and returns how many bytes they are. It is an error if there are more than `to` takes.
+// Copies the elements of a GetResponse to the front of `to`, and returns the number of bytes. They must begin
+// at byte `offset` of the tensor. More bytes than fit `to` are an error.
 absl::StatusOr<std::size_t> DecodeChunk(const grpc::ByteBuffer& message, std::size_t offset,
                                         std::span<std::byte> to);
 

@@ -72,19 +72,20 @@ absl::StatusOr<SslContext> NewClientContext(const TlsOptions& tls) {
     if (SSL_CTX_load_verify_file(context.get(), tls.ca.c_str()) != 1) {
       return BadFile("tls_ca", tls.ca, "holds no certificate in PEM form");
     }
-    // A CA that another CA has signed may stand there alone, as with gRPC.
+    // The file may contain only an intermediate CA, as with gRPC.
     X509_STORE_set_flags(SSL_CTX_get_cert_store(context.get()), X509_V_FLAG_PARTIAL_CHAIN);
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   }
   if (!tls.cert.empty()) {
     RETURN_IF_ERROR(ReadFile("tls_cert", tls.cert).status());
     RETURN_IF_ERROR(ReadFile("tls_key", tls.key).status());
-    // Nobody is asked for a pass phrase.
+    // Never ask for a pass phrase.
     SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return -1; });
     if (SSL_CTX_use_certificate_chain_file(context.get(), tls.cert.c_str()) != 1) {
       return BadFile("tls_cert", tls.cert, "holds no certificate in PEM form");
     }
-    // This alone would already refuse a key that does not match, with less to say.
+    // This call alone would also refuse a key that does not match the certificate, but with a less clear
+    // error.
     if (SSL_CTX_use_PrivateKey_file(context.get(), tls.key.c_str(), SSL_FILETYPE_PEM) != 1) {
       const bool mismatch = ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH ||
                             ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_TYPE_MISMATCH;

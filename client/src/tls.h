@@ -1,4 +1,4 @@
-// The TLS configuration of a client, checked and in the forms that gRPC and OpenSSL take.
+// The TLS configuration of a client, checked, in the forms that gRPC and OpenSSL need.
 #ifndef WARPLINE_CLIENT_SRC_TLS_H_
 #define WARPLINE_CLIENT_SRC_TLS_H_
 
@@ -27,11 +27,11 @@ struct SslContextDeleter {
 };
 using SslContext = std::unique_ptr<SSL_CTX, SslContextDeleter>;
 
-// For clients that have these CAs and this certificate, and trust nobody else. Errors are those of
-// CredentialsFor.
+// Makes a context for clients with these CAs and this certificate. No other CA is trusted. Errors are those
+// of CredentialsFor.
 absl::StatusOr<SslContext> NewClientContext(const TlsOptions& tls);
 
-// The subject of a certificate or its issuer, as RFC 2253 writes it: "CN=gpu-node,O=Example".
+// Returns the subject or issuer of a certificate, as RFC 2253 writes it: "CN=gpu-node,O=Example".
 std::string Printed(const X509_NAME* name);
 
 }  // namespace warpline::client

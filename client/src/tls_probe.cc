@@ -29,7 +29,7 @@ struct Address {
   std::string host, port;
 };
 
-// Empty for what is not host:port, as other names of gRPC's.
+// Returns an empty address if the target is not host:port, for example another kind of gRPC name.
 Address Split(std::string target) {
   if (absl::StartsWith(target, "dns:")) {
     target = target.substr(absl::StartsWith(target, "dns:///") ? 7 : 4);
@@ -45,7 +45,7 @@ Address Split(std::string target) {
   return address;
 }
 
-// False if the deadline passed.
+// Returns false if the deadline passed.
 bool Await(int fd, short events, absl::Time deadline) {
   for (;;) {
     const auto left = absl::ToInt64Milliseconds(deadline - absl::Now());
@@ -56,7 +56,7 @@ bool Await(int fd, short events, absl::Time deadline) {
   }
 }
 
-// A socket that does not block, connected to the first address of the host that takes it; -1 if none does.
+// Returns a nonblocking socket, connected to the first address of the host that accepts; -1 if none does.
 int Connect(const Address& address, absl::Time deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -77,7 +77,7 @@ int Connect(const Address& address, absl::Time deadline) {
   return -1;
 }
 
-// One handshake with the server, and what came of it.
+// One handshake with the server, and its outcome.
 class Probe {
  public:
   Probe(Address address, const TlsOptions& tls, SSL_CTX* context, int fd, absl::Time deadline)
@@ -106,7 +106,7 @@ class Probe {
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
-  // Empty if nothing is known to be wrong.
+  // Returns an empty string if no problem was found.
   std::string Explain() {
     const Outcome outcome = Handshake();
     const bool client_speaks = !tls_.ca.empty();
@@ -127,7 +127,8 @@ class Probe {
   }
 
  private:
-  // Unknown: it took too long, or the connection was closed without a word, as full servers do too.
+  // kUnknown: it took too long, or the connection was closed without any data. Full servers also close it
+  // like that.
   enum class Outcome { kDone, kNotTls, kNotTrusted, kRefused, kUnknown };
   struct SslDeleter {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
@@ -141,7 +142,7 @@ class Probe {
     return 1;
   }
 
-  // Keeps the server's certificate, which the connection does not once it was not trusted.
+  // Keeps the server's certificate. The connection does not keep it if it is not trusted.
   static int NoteShown(int is_trusted, X509_STORE_CTX* context) {
     const auto* const ssl =
         static_cast<SSL*>(X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -152,7 +153,8 @@ class Probe {
     return is_trusted;
   }
 
-  // Waits for what the last operation wants; false if it wants nothing, or not in time.
+  // Waits until the last operation can continue. Returns false if it needs no wait, or the wait took too
+  // long.
   bool Wait(int result) {
     switch (SSL_get_error(ssl_.get(), result)) {
       case SSL_ERROR_WANT_READ:
@@ -173,7 +175,7 @@ class Probe {
     } while (Wait(result));
     if (!in_time_) return Outcome::kUnknown;
     if (SSL_get_verify_result(ssl_.get()) != X509_V_OK) return Outcome::kNotTrusted;
-    // A server that had something to say in TLS has got as far as its certificate, or sends an alert.
+    // If the server speaks TLS, it has sent its certificate by now, or it sends an alert.
     const bool has_answered = asked_ || SSL_get0_peer_certificate(ssl_.get()) != nullptr;
     const int reason = ERR_GET_REASON(ERR_peek_last_error());
     if (has_answered || reason >= SSL_AD_REASON_OFFSET) return Outcome::kRefused;
@@ -188,8 +190,8 @@ class Probe {
     return size == 2;
   }
 
-  // With TLS 1.3 a client hears only after its own handshake what the server thinks of its certificate. An
-  // HTTP/2 server that goes on begins to speak at once.
+  // With TLS 1.3, a client learns only after its own handshake whether the server accepts its certificate. An
+  // HTTP/2 server that accepts it sends data at once.
   bool StaysOpen() {
     char byte = 0;
     int result = 0;
@@ -252,7 +254,7 @@ class Probe {
   const absl::Time deadline_;
   std::unique_ptr<SSL, SslDeleter> ssl_;
   std::unique_ptr<X509, X509Deleter> shown_;  // by the server
-  bool asked_ = false;                        // by the server, for a certificate
+  bool asked_ = false;                        // the server asked for a certificate
   bool in_time_ = true;
 };
 
@@ -271,7 +273,7 @@ std::string ExplainTls(const std::string& target, const TlsOptions& tls, absl::T
 
 absl::Status WithTlsProblem(const absl::Status& status, const std::string& target, const TlsOptions& tls,
                             absl::Time deadline) {
-  // gRPC's words for it.
+  // gRPC's own text of this error.
   if (!absl::IsUnavailable(status) || !absl::StrContains(status.message(), "failed to connect"))
     return status;
   const std::string problem = ExplainTls(target, tls, deadline);

@@ -18,14 +18,14 @@
 namespace warpline::client {
 namespace {
 
-// The bytes of elements in one message. According to the API, this size travels fastest.
+// Bytes of elements in one message. According to the API, messages of this size are fastest.
 constexpr std::size_t kMessageBytes = std::size_t{1} << 20;
 constexpr std::size_t kRangeBytes = std::size_t{64} << 20;
-// One thread of gRPC moves the bytes of a connection. docs/benchmarks/2026-11-27-h200-streaming.md: more than
-// 8 are no faster, and arrays of 8 MiB gain by 4.
+// One gRPC thread moves the bytes of a connection. docs/benchmarks/2026-11-27-h200-streaming.md: more than 8
+// connections are not faster, and arrays of 8 MiB gain from 4.
 constexpr std::size_t kBytesOfChannel = std::size_t{2} << 20;
 constexpr std::size_t kUsualChannels = 8;
-// How often a range may be refused while no other is on its way.
+// How often a range may be refused while no other range is in flight.
 constexpr int kMaxRefusals = 10;
 
 }  // namespace
@@ -50,7 +50,7 @@ std::vector<ElementRange> RangesOf(std::size_t bytes, int channels) {
   return ranges;
 }
 
-// While a call is in flight, in which Fail ends it.
+// Registers a call while it is in flight, so that Fail can cancel it.
 class Transfer::Going {
  public:
   Going(Transfer& transfer, StreamCall& call) : transfer_(transfer), call_(call) {
@@ -96,7 +96,7 @@ absl::Status Transfer::PutUpload(const std::string& id, const ConstArray& array,
 
 absl::Status Transfer::Get(const std::string& id, std::span<std::byte> to, int channels) {
   std::vector<ElementRange> ranges = RangesOf(to.size(), channels);
-  // An empty tensor is asked for too: it may not exist.
+  // An empty tensor is requested too: it may not exist.
   if (ranges.empty()) ranges.emplace_back();
   return MoveAll({ranges.begin(), ranges.end()}, channels,
                  [&](RawChannel& channel, ElementRange range) { return GetRange(channel, id, to, range); });
@@ -105,7 +105,7 @@ absl::Status Transfer::Get(const std::string& id, std::span<std::byte> to, int c
 absl::Status Transfer::MoveAll(std::deque<ElementRange> ranges, int channels, const Move& move) {
   ranges_ = std::move(ranges);
   const std::size_t threads = std::min(static_cast<std::size_t>(channels), ranges_.size());
-  // Several have connections of their own, so that small calls on the first one do not wait behind them.
+  // Several channels use their own connections, so that small calls on channel 0 do not wait behind them.
   const std::size_t first = threads > 1 ? 1 : 0;
   has_several_ = threads > 1;
   moving_ = 1;
@@ -168,11 +168,11 @@ std::optional<absl::Duration> Transfer::DelayForRoom(const absl::Status& status,
   if (absl::Now() >= deadline_) return std::nullopt;
   {
     const std::lock_guard lock(mutex_);
-    // The server may not have heard yet that a channel is lost.
+    // The server may not know yet that a channel is lost.
     if (absl::IsAborted(status) && has_left_) return DetailsOf(status).retry_delay;
     if (!absl::IsResourceExhausted(status)) return std::nullopt;
     if (!has_several_ && !of_call_) return std::nullopt;
-    // The server may not have heard yet that a range has ended.
+    // The server may not know yet that a range has ended.
     if (calls_.empty() && ++refusals > kMaxRefusals) return std::nullopt;
   }
   return DetailsOf(status).retry_delay;
@@ -219,8 +219,7 @@ absl::Status Transfer::PutRange(RawChannel& channel, const std::string& id, cons
   });
   const std::lock_guard lock(mutex_);
   if (!absl::IsInvalidArgument(status) || (attempts.failed() == 0 && !has_left_)) return status;
-  // A range that seemed to have failed may have been put all the same. Then the server refuses it the second
-  // time.
+  // A range that seemed to fail may have been written after all. Then the server refuses the second attempt.
   doubt_ = status;
   return absl::OkStatus();
 }
@@ -237,7 +236,7 @@ absl::Status Transfer::CheckDoubt(const std::string& id) {
 absl::Status Transfer::GetRange(RawChannel& channel, const std::string& id, std::span<std::byte> to,
                                 ElementRange range) {
   Attempts attempts = connection_.AttemptsUntil(deadline_);
-  // The start of the next message. After a failure, the transfer goes on from there.
+  // The start of the next message. After a failure, the transfer continues from there.
   std::size_t at = range.begin;
   const absl::Status status = Retry(attempts, [&]() -> absl::Status {
     if (at == range.end && range.begin < range.end) return absl::OkStatus();
@@ -245,7 +244,7 @@ absl::Status Transfer::GetRange(RawChannel& channel, const std::string& id, std:
     const Going going(*this, call);
     if (call.Write(EncodeGet(id, at, range.end - at), true)) {
       for (grpc::ByteBuffer message; call.Read(message); message.Clear()) {
-        // A message that is not valid ends the call, which is cancelled at the end of this block.
+        // An invalid message ends the call: it is cancelled at the end of this block.
         ASSIGN_OR_RETURN(const std::size_t bytes, DecodeChunk(message, at, to.subspan(at, range.end - at)));
         at += bytes;
         Moved(static_cast<std::ptrdiff_t>(bytes));
@@ -256,7 +255,7 @@ absl::Status Transfer::GetRange(RawChannel& channel, const std::string& id, std:
     if (at == range.end) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("the server's elements end at byte ", at, " of ", range.end));
   });
-  // Another channel begins anew.
+  // Another channel starts the range from its beginning.
   if (!status.ok()) Moved(-static_cast<std::ptrdiff_t>(at - range.begin));
   return status;
 }

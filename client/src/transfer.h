@@ -1,4 +1,4 @@
-// Elements on their way to a resident tensor or from it: in ranges, over several channels at the same time.
+// Transfers elements to or from a resident tensor: in ranges, over several channels at the same time.
 #ifndef WARPLINE_CLIENT_SRC_TRANSFER_H_
 #define WARPLINE_CLIENT_SRC_TRANSFER_H_
 
@@ -34,30 +34,30 @@ struct ElementRange {
   friend bool operator==(const ElementRange&, const ElementRange&) = default;
 };
 
-// How many channels carry so many bytes; `wanted` is as PutOptions::channels. InvalidArgument for a number
-// that it cannot be.
+// Returns the number of channels for this many bytes; `wanted` is as in PutOptions::channels. InvalidArgument
+// if `wanted` is out of range.
 absl::StatusOr<int> ChannelsFor(int wanted, std::size_t bytes);
-// The bytes of each call: whole messages, but for the end, at most 64 MiB, which is what is sent again if a
-// call fails, and as many calls as there are channels or more. No bytes are no range.
+// Returns the bytes of each call. Each range has whole messages, except the last one, and at most 64 MiB,
+// which is what a failed call sends again. Splits the messages evenly among the channels. No bytes give no
+// ranges.
 std::vector<ElementRange> RangesOf(std::size_t bytes, int channels);
 
-// One transfer, of which all calls share deadline and request id. Only one of Put and Get may be called,
-// once. The first error that is not worth another attempt cancels all calls, and is returned when they are
-// over.
+// One transfer. All its calls share the deadline and the request id. Call only one of Put and Get, and only
+// once. The first error that cannot be retried cancels all calls, and is returned when they are over.
 class Transfer {
  public:
   Transfer(Connection& connection, absl::Time deadline, std::string request_id, Progress progress);
 
-  // The elements of the array, without the padding of its rows, become those of the tensor.
+  // Writes the elements of the array, without the padding of its rows, to the tensor.
   absl::Status Put(const std::string& id, const ConstArray& array, std::size_t bytes, int channels);
-  // The same for an upload of a call, in which a range of a channel that is lost goes over another one. The
-  // server says by the call's end whether it has all bytes, so a range that may have arrived counts as if it
-  // had. When the call has `ended`, this does.
+  // Same for an upload of a call. If a channel is lost, its range goes over another one. The server reports
+  // at the end of the call whether it has all bytes. So a range that may have arrived counts as sent. When
+  // the call has `ended`, the transfer ends too.
   absl::Status PutUpload(const std::string& id, const ConstArray& array, std::size_t bytes, int channels,
                          const std::stop_token& ended);
-  // The tensor's elements are written to `to`, which has their size.
+  // Writes the tensor's elements to `to`, which has their size.
   absl::Status Get(const std::string& id, std::span<std::byte> to, int channels);
-  // The same for a result of a call, as PutUpload.
+  // Same for a result of a call. If a channel is lost, its range goes over another one.
   absl::Status GetResult(const std::string& id, std::span<std::byte> to, int channels) {
     of_call_ = true;
     return Get(id, to, channels);
@@ -70,10 +70,10 @@ class Transfer {
   // Calls `move` with every range, from as many threads as there are channels.
   absl::Status MoveAll(std::deque<ElementRange> ranges, int channels, const Move& move);
   void MoveSome(std::size_t channel, const Move& move);
-  // A channel is lost: the range goes over another one, if one is in use.
+  // Gives the range of a lost channel to another channel, if one is in use.
   bool LeaveToOthers(ElementRange range);
-  // Returns the server's delay after a refusal that means no more than fewer channels, as other ranges of
-  // ours are moving, or have just ended. It is no attempt that failed.
+  // Returns the server's delay if a refusal only means that fewer channels must be used: other ranges of this
+  // client are moving, or have just ended. This does not count as a failed attempt.
   std::optional<absl::Duration> DelayForRoom(const absl::Status& status, int& refusals);
   // Makes a call of one range until it succeeds.
   absl::Status Retry(Attempts& attempts, const std::function<absl::Status()>& attempt);
@@ -81,9 +81,9 @@ class Transfer {
                         ElementRange range);
   absl::Status GetRange(RawChannel& channel, const std::string& id, std::span<std::byte> to,
                         ElementRange range);
-  // Resolves the doubt after InvalidArgument of a range that was sent again.
+  // Checks after InvalidArgument whether a range that was sent again had arrived before.
   absl::Status CheckDoubt(const std::string& id);
-  // Adds to the bytes that have travelled; `bytes` may be negative.
+  // Adds to the number of transferred bytes; `bytes` may be negative.
   void Moved(std::ptrdiff_t bytes);
   void Fail(const absl::Status& status);
 
@@ -94,13 +94,13 @@ class Transfer {
 
   std::mutex mutex_;
   std::condition_variable stopping_;
-  absl::Status failure_;  // the first
-  absl::Status doubt_;    // of a range that may have been written all the same
+  absl::Status failure_;  // the first error
+  absl::Status doubt_;    // the error of a range that may have been written after all
   std::deque<ElementRange> ranges_;
-  bool has_several_ = false;     // channels
-  std::size_t moving_ = 0;       // threads
-  bool of_call_ = false;         // ranges may go over other channels
-  bool has_left_ = false;        // some range to others
+  bool has_several_ = false;     // several channels
+  std::size_t moving_ = 0;       // threads that move ranges
+  bool of_call_ = false;         // ranges may move to other channels
+  bool has_left_ = false;        // some range was left to another channel
   std::set<StreamCall*> calls_;  // in flight
 
   std::mutex progress_mutex_;

@@ -1,4 +1,4 @@
-// Compress: one row after the other.
+// Compress: copies one row after another.
 #include <cstdint>
 
 #include "kernels/cpu/launchers.h"

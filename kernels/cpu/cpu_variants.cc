@@ -23,8 +23,8 @@ constexpr std::size_t NoWorkspace(const ProblemT&, const DeviceTraits&) {
   return 0;
 }
 
-// The costs of rows were fitted to tests/bench/cost_bench; elements that a loop handles one by one are
-// counted in those of the plainest sum.
+// The costs of rows were fitted to tests/bench/cost_bench. Elements that a loop handles one by one are
+// counted in elements of the simplest sum.
 VariantCost TransposeBlocksCost(const TransposeProblem& problem, const DeviceTraits&) {
   const double size = static_cast<double>(SizeOf(problem.dtype));
   return {.serial = static_cast<double>(problem.shape.Count()) * (0.4 + 0.15 * size)};
@@ -47,7 +47,7 @@ VariantCost GemmOpenblasCost(const GemmProblem& problem, const DeviceTraits&) {
           .launches = static_cast<double>(problem.batch.Count())};
 }
 VariantCost GemmEigenCost(const GemmProblem& problem, const DeviceTraits&) {
-  return {.arithmetic = BlasDType(problem.dtype) ? 3.5 : 1,  // where it is not the choice, by which rates are
+  return {.arithmetic = BlasDType(problem.dtype) ? 3.5 : 1,  // 1: it is the choice, which sets the rates
           .serial = FinishedOneByOne(problem),
           .launches = 2 * static_cast<double>(problem.batch.Count())};
 }
@@ -70,9 +70,9 @@ DType OperandType(const MapProblem& problem, std::size_t value) {
                                        : problem.nodes[value - problem.inputs.size()].dtype;
 }
 
-// A node takes about as long as moving its operands through the L1 cache, or a third of what its worst
-// operands take, which tests/bench/worst_operands measures. Denormal numbers are the worst ones: many
-// processors take more than a hundred cycles for each product, quotient or root with one.
+// The time of a node is about that of moving its operands through the L1 cache, or a third of the time for
+// its worst operands, which tests/bench/worst_operands measures. Denormal numbers are the worst: many
+// processors need more than a hundred cycles for each product, quotient or root with one.
 double CostOf(const MapProblem& problem, const MapNode& node) {
   if (RowOf(node.op).operands == 0) return 0.25;
   const DType of =
@@ -117,7 +117,7 @@ VariantCost MapBlocksCost(const MapProblem& problem, const DeviceTraits&) {
 }
 
 // Columns: name, summary, reproducible, supports_dtype, supports, workspace_bytes, launch, available,
-// preferred, cost. Every row runs one thread in a fixed order, so all are reproducible.
+// preferred, cost. Every row runs in one thread in a fixed order, so all are reproducible.
 constexpr std::array kTranspose = {
     CpuVariant<TransposeProblem>{"eigen", "2-D blocks by Eigen, rows by memcpy", true, AnyDType,
                                  Always<TransposeProblem>, NoWorkspace<TransposeProblem>, cpu::TransposeEigen,
@@ -157,7 +157,7 @@ constexpr std::array kMap = {
                            MapBlocksCost},
 };
 
-// For each key, the comparisons of a sort, or of the heap of the elements that are taken.
+// Counts, for each key, the comparisons of a sort, or of the heap of the selected elements.
 VariantCost SortCost(const SortProblem& problem, const DeviceTraits&) {
   const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.count);
   return {.serial = elements * (2 + 4 * std::log2(static_cast<double>(problem.taken) + 1))};

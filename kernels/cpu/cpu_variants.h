@@ -8,7 +8,7 @@
 
 namespace warpline {
 
-// Runs to completion on the calling thread, and on that thread only.
+// A launcher. It runs to completion, only on the calling thread.
 template <typename ProblemT>
 using CpuLaunch = void(const ProblemT&, const Operands&);
 template <typename ProblemT>
@@ -25,7 +25,7 @@ std::span<const CpuVariant<SortProblem>> CpuSortVariants();
 std::span<const CpuVariant<SearchProblem>> CpuSearchVariants();
 std::span<const CpuVariant<CompressProblem>> CpuCompressVariants();
 
-// From a problem's type to its table.
+// Returns the table for a type of problem.
 inline auto CpuTable(const TransposeProblem&) { return CpuTransposeVariants(); }
 inline auto CpuTable(const GemmProblem&) { return CpuGemmVariants(); }
 inline auto CpuTable(const ReduceProblem&) { return CpuReduceVariants(); }

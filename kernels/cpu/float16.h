@@ -1,4 +1,4 @@
-// The C++ types that stand for the element types on the CPU, and what each is computed in.
+// The C++ types that represent the element types on the CPU, and the types in which they are computed.
 #ifndef WARPLINE_KERNELS_CPU_FLOAT16_H_
 #define WARPLINE_KERNELS_CPU_FLOAT16_H_
 
@@ -19,7 +19,7 @@ using BFloat16 = Eigen::bfloat16;
 template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-// The type that an element is widened to before arithmetic: float for the 16-bit types, T itself otherwise.
+// The type to which an element is widened before arithmetic: float for 16-bit types, otherwise T itself.
 template <typename T>
 using Compute = std::conditional_t<kIsHalf<T>, float, T>;
 
@@ -30,8 +30,8 @@ struct Bool {
   explicit Bool(bool value) : byte(value ? 1 : 0) {}
 };
 
-// To f32 such that another rounding, to a 16-bit type, gives what one rounding of `value` would: what is not
-// exact gets an odd last bit. S. Boldo, G. Melquiond, "When double rounding is odd", 2005.
+// Rounds to f32 so that a second rounding, to a 16-bit type, gives the same as a single rounding of `value`:
+// inexact results get an odd last bit. S. Boldo, G. Melquiond, "When double rounding is odd", 2005.
 inline float RoundToOdd(long double value) {
   const auto nearest = static_cast<float>(value);
   if (static_cast<long double>(nearest) == value || !std::isfinite(nearest)) return nearest;
@@ -40,7 +40,7 @@ inline float RoundToOdd(long double value) {
   return std::bit_cast<float>((away ? bits - 1 : bits) | 1);
 }
 
-// Rounds to T, to nearest even and once.
+// Rounds to T once, to nearest even.
 template <typename T, typename From>
 T RoundTo(From value) {
   if constexpr (kIsHalf<T> && std::is_same_v<From, float>) {
@@ -52,7 +52,7 @@ T RoundTo(From value) {
   }
 }
 
-// Calls `f` with std::type_identity<T> of the type T that stands for `dtype`, which IsReal.
+// Calls `f` with std::type_identity<T> of the type T that represents `dtype`, which must be IsReal.
 template <typename F>
 void VisitReal(DType dtype, F&& f) {
   switch (dtype) {

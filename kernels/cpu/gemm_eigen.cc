@@ -1,6 +1,6 @@
-// Gemm by Eigen: blocks of A and B are widened into the workspace, multiplied there, and the finished block
-// is scaled and rounded once. So the 16-bit types accumulate in f32 and integers modulo 2^32 or 2^64, and
-// transposition, leading dimension and element type matter only to the widening.
+// Gemm by Eigen: blocks of A and B are widened into the workspace and multiplied there. The finished block is
+// scaled and rounded once. So 16-bit types accumulate in f32, and integers modulo 2^32 or 2^64. Only the
+// widening depends on transposition, leading dimension and element type.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstddef>
@@ -13,8 +13,9 @@
 namespace warpline::cpu {
 namespace {
 
-// The blocks of f32 take 0.25 MiB (D), 0.5 MiB (A) and 0.5 MiB (B): about a second-level cache. Each element
-// of A is widened once every kBlockN columns of D, so its cost vanishes among 2 * kBlockN operations.
+// The f32 blocks need 0.25 MiB (D), 0.5 MiB (A) and 0.5 MiB (B), about the size of a second-level cache. Each
+// element of A is widened once per kBlockN columns of D, so this cost is negligible compared with 2 * kBlockN
+// operations.
 constexpr std::int64_t kBlockM = 256;
 constexpr std::int64_t kBlockN = 256;
 constexpr std::int64_t kBlockK = 512;
@@ -25,7 +26,7 @@ using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajo
 template <typename T>
 using Block = Eigen::Map<RowMajor<T>>;
 
-// Element (row, col) of op(X) and what follows, X being row-major with `ld` elements between rows.
+// A view of op(X) from element (row, col) on. X is row-major with `ld` elements between rows.
 template <typename T>
 struct View {
   const T* data;
@@ -49,13 +50,13 @@ struct View {
 template <typename T, typename Out, typename C>
 struct Matrices {
   View<T> a, b;
-  const Out* c;     // null: not to be read
-  const Out* bias;  // null: none
+  const Out* c;     // null: C is not read
+  const Out* bias;  // null: no bias
   Out* d;
   C* workspace;
 };
 
-// One block of D: `m` x `n` from (row, col) on. Returns false if it stopped.
+// Computes one block of D: `m` x `n` elements from (row, col) on. Returns false if it was stopped.
 template <typename T, typename Out, typename C>
 bool ComputeBlock(Looks& looks, const GemmProblem& p, const Matrices<T, Out, C>& x, const Factors<C>& factors,
                   std::int64_t row, std::int64_t col, std::int64_t m, std::int64_t n) {
@@ -70,7 +71,7 @@ bool ComputeBlock(Looks& looks, const GemmProblem& p, const Matrices<T, Out, C>&
     x.a.Widen(row, l, a);
     x.b.Widen(l, col, b);
     sum.noalias() += a * b;
-    constexpr std::int64_t kFlops = 8;  // in a nanosecond
+    constexpr std::int64_t kFlops = 8;  // per nanosecond
     if (looks.Stop(2 * m * n * k / kFlops)) return false;
   }
   const Out* bias = x.bias == nullptr ? nullptr : x.bias + col;
@@ -101,7 +102,7 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
     x.a = {static_cast<const T*>(operands.in[0]) + at.a * p.StrideA(), p.lda, p.trans_a};
     x.b = {static_cast<const T*>(operands.in[1]) + at.b * p.StrideB(), p.ldb, p.trans_b};
     if (p.has_c && factors.beta != C{0}) x.c = static_cast<const Out*>(operands.in[2]) + at.c * p.StrideC();
-    // Columns outermost: the panel of B, read by every block of rows, is the one to stay in cache.
+    // Columns are the outer loop: every block of rows reads the same panel of B, which should stay in cache.
     for (std::int64_t col = 0; col < p.n; col += kBlockN) {
       for (std::int64_t row = 0; row < p.m; row += kBlockM) {
         if (!ComputeBlock(looks, p, x, factors, row, col, std::min(kBlockM, p.m - row),

@@ -15,7 +15,7 @@
 namespace warpline::cpu {
 namespace {
 
-// A block of D, and the operands that it is computed from.
+// A block of D, and the operands from which it is computed.
 template <typename T>
 struct Block {
   const T* a = nullptr;
@@ -27,7 +27,7 @@ struct Block {
 using Complex64 = std::complex<float>;
 using Complex128 = std::complex<double>;
 
-// One overload per type, for the template below.
+// Overloads for each type, used by the template below.
 void Call(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const GemmProblem& p, float alpha, float beta,
           const Block<float>& x) {
   cblas_sgemm(CblasRowMajor, ta, tb, x.m, x.n, x.k, alpha, x.a, p.lda, x.b, p.ldb, beta, x.d, p.n);
@@ -45,10 +45,10 @@ void Call(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const GemmProblem& p, Complex1
   cblas_zgemm(CblasRowMajor, ta, tb, x.m, x.n, x.k, &alpha, x.a, p.lda, x.b, p.ldb, &beta, x.d, p.n);
 }
 
-// OpenBLAS cannot be stopped, so larger products are computed in blocks of this many operations on f32: some
-// 20 ms at 25 GFLOP/s, which one core of a small server does.
+// OpenBLAS cannot be stopped, so larger products are computed in blocks of this many operations on f32: about
+// 20 ms at 25 GFLOP/s, the speed of one core of a small server.
 constexpr double kBlockFlops = 5e8;
-constexpr std::int64_t kBlockSide = 32;  // smaller ones spend their time on copying A and B
+constexpr std::int64_t kBlockSide = 32;  // smaller blocks spend most of the time copying A and B
 
 // The part of a product that one call computes.
 struct BlockSize {
@@ -60,14 +60,14 @@ BlockSize BlockSizeOf(const GemmProblem& p) {
       (kIsComplex<T> ? 4 : 1) * (std::is_same_v<T, float> || std::is_same_v<T, Complex64> ? 1 : 2);
   constexpr auto kMaxK = static_cast<std::int64_t>(kBlockFlops / (2 * kCost * kBlockSide * kBlockSide));
   const std::int64_t k = std::min(p.k, kMaxK);
-  const double flops = 2 * kCost * static_cast<double>(k);  // for an element of D
+  const double flops = 2 * kCost * static_cast<double>(k);  // per element of D
   if (flops * static_cast<double>(p.m) * static_cast<double>(p.n) <= kBlockFlops) return {p.m, p.n, k};
   const auto whole = static_cast<std::int64_t>(std::sqrt(kBlockFlops / flops)) / kBlockSide * kBlockSide;
   const std::int64_t side = std::max(whole, kBlockSide);
   return {std::min(p.m, side), std::min(p.n, side), k};
 }
 
-// Adds the bias and applies the activation: BLAS has no argument for either. Returns false if it stopped.
+// Adds the bias and applies the activation, for which BLAS has no arguments. Returns false if it was stopped.
 template <typename T>
 bool AddBiasAndActivate(Looks& looks, const GemmProblem& p, const T* bias, T* d) {
   const std::int64_t work = p.activation == Activation::kGelu ? 16 : 1;
@@ -99,7 +99,7 @@ bool MultiplyInBlocks(Looks& looks, const GemmProblem& p, const Factors<T>& fact
                                 .n = std::min(size.n, p.n - col),
                                 .k = std::min(size.k, p.k - l)};
         Call(ta, tb, p, factors.alpha, l == 0 ? factors.beta : T{1}, block);
-        constexpr std::int64_t kFlops = 16;  // in a nanosecond
+        constexpr std::int64_t kFlops = 16;  // per nanosecond
         if (looks.Stop(2 * block.m * block.n * block.k / kFlops + 1)) return false;
       }
     }
@@ -152,7 +152,8 @@ bool GemmOpenblasSupports(const GemmProblem& problem, const DeviceTraits&) {
 
 void GemmOpenblas(const GemmProblem& problem, const Operands& operands) {
   if (problem.m == 0 || problem.n == 0) return;
-  // OpenBLAS would start a thread a core for every lane. The setting is the process's.
+  // Otherwise OpenBLAS would start a thread per core for every lane. The setting applies to the whole
+  // process.
   static const bool single_threaded = (openblas_set_num_threads(1), true);
   (void)single_threaded;
   switch (problem.dtype) {

@@ -1,4 +1,4 @@
-// Gemm by the three loops of its definition, in double; integers modulo 2^bits.
+// Gemm by the three loops of its definition, in double. Integers are computed modulo 2^bits.
 #include <complex>
 #include <cstdint>
 

@@ -1,6 +1,6 @@
-// The types of matrix products on the CPU, and how a finished sum becomes an element of D. Integers are
-// computed modulo 2^bits, in which signs make no difference unless the result is wider than the operands: so
-// an unsigned type stands for both of a width.
+// The types of matrix products on the CPU, and the conversion of a finished sum to an element of D. Integers
+// are computed modulo 2^bits. The sign makes no difference then, unless the result is wider than the
+// operands. So an unsigned type is used for both integer types of a width.
 #ifndef WARPLINE_KERNELS_CPU_GEMM_TYPES_H_
 #define WARPLINE_KERNELS_CPU_GEMM_TYPES_H_
 
@@ -18,7 +18,7 @@ template <typename T>
 inline constexpr bool kIsComplex =
     std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
-// The type that products of integers are added up in: at least as wide as A and D.
+// The type in which products of integers are added: at least as wide as A and D.
 template <typename T>
 using Modular = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
@@ -61,7 +61,7 @@ void VisitGemmTypes(const GemmProblem& problem, F&& f) {
   }
 }
 
-// alpha and beta in the type that products are added up in.
+// alpha and beta in the type in which products are added.
 template <typename V>
 struct Factors {
   V alpha, beta;
@@ -80,11 +80,11 @@ struct Factors {
   }
 };
 
-// alpha * sum + beta * c + bias, activated; the bias and the activation are those of floats only. `c` and
-// `bias` point to their element, or are null.
+// Returns alpha * sum + beta * c + bias, after the activation. Only floats have a bias and an activation. `c`
+// and `bias` point to their element, or are null.
 template <typename V, typename Out>
 Out FinishElement(const GemmProblem& p, const Factors<V>& factors, V sum, const Out* c, const Out* bias) {
-  V value = p.k == 0 ? V{0} : factors.alpha * sum;  // without a product alpha does not count
+  V value = p.k == 0 ? V{0} : factors.alpha * sum;  // without a product alpha is ignored
   if (c != nullptr) value += factors.beta * static_cast<V>(*c);
   if constexpr (std::is_floating_point_v<V>) {
     if (bias != nullptr) value += static_cast<V>(*bias);

@@ -18,7 +18,8 @@ void VisitIndexType(DType dtype, F&& f) {
   f(std::type_identity<std::int64_t>());
 }
 
-// Calls f with an unsigned type of the size of the elements, or a struct of 16 bytes: they are moved as bits.
+// Calls f with an unsigned type of the size of the elements, or a struct of 16 bytes. Elements are moved as
+// bits.
 struct Bits128 {
   std::uint64_t halves[2];
 };
@@ -28,21 +29,21 @@ void VisitBits(DType dtype, F&& f) {
   VisitKeyType(dtype, f);
 }
 
-// Reads an index once. It may lie in memory that the client shares, and changes while it is read.
+// Reads an index once. It may lie in memory shared with the client, which can change it at any time.
 template <typename Index>
 std::int64_t LoadIndex(const Index* at) {
   return *static_cast<const volatile Index*>(at);
 }
 
-// Returns the place along the axis that an index means, or -1 if it is out of range. So it is for an index
-// that the client has changed since CheckIndices.
+// Returns the position along the axis for an index, or -1 if it is out of range. That can happen if the
+// client has changed the index since CheckIndices.
 inline std::int64_t PlaceOf(std::int64_t index, std::int64_t axis_size) {
   const std::int64_t place = index < 0 ? index + axis_size : index;
   return place >= 0 && place < axis_size ? place : -1;
 }
 
-// Returns whether all indices are in [-axis_size, axis_size). The first one that is not is reported. Returns
-// false if it stopped, too.
+// Returns whether all indices are in [-axis_size, axis_size). Reports the first one that is not. Also returns
+// false if it was stopped.
 template <typename Index>
 bool CheckIndices(const Index* indices, std::int64_t count, std::int64_t axis_size,
                   const BadIndexReport& report, Looks& looks) {

@@ -1,4 +1,4 @@
-// The implementations behind the rows of cpu_variants.cc, one a source file.
+// The implementations of the rows in cpu_variants.cc, one per source file.
 #ifndef WARPLINE_KERNELS_CPU_LAUNCHERS_H_
 #define WARPLINE_KERNELS_CPU_LAUNCHERS_H_
 
@@ -12,11 +12,11 @@ namespace warpline::cpu {
 void TransposeEigen(const TransposeProblem& problem, const Operands& operands);
 void TransposeReference(const TransposeProblem& problem, const Operands& operands);
 
-// f32, f64, c64 and c128; sizes within BLAS's 32-bit integers.
+// Supports f32, f64, c64 and c128, with sizes that fit into BLAS's 32-bit integers.
 bool GemmOpenblasSupports(const GemmProblem& problem, const DeviceTraits& traits);
 void GemmOpenblas(const GemmProblem& problem, const Operands& operands);
 
-// Every gemm there is. The workspace is a few cache blocks, whatever the size of the problem.
+// Supports every gemm. The workspace is a few cache blocks, for any size of the problem.
 std::size_t GemmEigenWorkspaceBytes(const GemmProblem& problem, const DeviceTraits& traits);
 void GemmEigen(const GemmProblem& problem, const Operands& operands);
 void GemmReference(const GemmProblem& problem, const Operands& operands);
@@ -29,7 +29,7 @@ bool ReducePassesSupports(const ReduceProblem& problem, const DeviceTraits& trai
 void ReducePasses(const ReduceProblem& problem, const Operands& operands);
 void ReduceReference(const ReduceProblem& problem, const Operands& operands);
 
-// Every map. The workspace is a few blocks for each live value, whatever the size of the problem.
+// Supports every map. The workspace is a few blocks for each live value, for any size of the problem.
 std::size_t MapBlocksWorkspaceBytes(const MapProblem& problem, const DeviceTraits& traits);
 void MapBlocks(const MapProblem& problem, const Operands& operands);
 
@@ -41,7 +41,7 @@ void Compress(const CompressProblem& problem, const Operands& operands);
 
 void Scan(const ScanProblem& problem, const Operands& operands);
 
-// The workspace has the keys of one row, or of the elements of it that are taken.
+// The workspace holds the keys of one row, or of its selected elements.
 std::size_t SortWorkspaceBytes(const SortProblem& problem, const DeviceTraits& traits);
 void Sort(const SortProblem& problem, const Operands& operands);
 

@@ -1,4 +1,4 @@
-// Looks now and then whether anybody still waits for a kernel's result.
+// Checks from time to time whether a kernel's result is still needed.
 #ifndef WARPLINE_KERNELS_CPU_LOOKS_H_
 #define WARPLINE_KERNELS_CPU_LOOKS_H_
 
@@ -10,18 +10,18 @@
 
 namespace warpline::cpu {
 
-// Kernels count their work in units of about a nanosecond, and stop midway when Stop returns true. A look at
-// the clock takes 30 ns. Not thread-safe.
+// Kernels count their work in units of about a nanosecond, and stop midway if Stop returns true. Checking the
+// clock takes 30 ns. Not thread-safe.
 class Looks {
  public:
-  // Between two looks: 4 ms, and 40 ms where the units are ten times too short.
+  // The work between two checks: 4 ms, or 40 ms if the units are ten times too short.
   static constexpr std::int64_t kWork = std::int64_t{1} << 22;
   // Loops over elements are cut into pieces of this many.
   static constexpr std::int64_t kPiece = std::int64_t{1} << 16;
 
   explicit Looks(const Interest& interest) : interest_(interest) {}
 
-  // Counts the work that has been done since the last call. Once it has returned true it always does.
+  // Adds the work done since the last call. After it has returned true once, it always returns true.
   bool Stop(std::int64_t work) {
     done_ += work;
     if (done_ < kWork) return stopped_;
@@ -36,7 +36,7 @@ class Looks {
   bool stopped_ = false;
 };
 
-// Calls f(begin, end) for pieces of [0, count), each element of which is so much work. Returns false if it
+// Calls f(begin, end) for pieces of [0, count). `work` is the work per element. Returns false if it was
 // stopped.
 template <typename F>
 bool InPieces(Looks& looks, std::int64_t count, std::int64_t work, F&& f) {
@@ -48,7 +48,7 @@ bool InPieces(Looks& looks, std::int64_t count, std::int64_t work, F&& f) {
   return true;
 }
 
-// memcpy, which moves some 4 bytes in a nanosecond. Returns false if it stopped.
+// Same as memcpy, which moves about 4 bytes per nanosecond. Returns false if it was stopped.
 inline bool CopyInPieces(Looks& looks, void* to, const void* from, std::int64_t bytes) {
   constexpr std::int64_t kBytes = 4;
   for (std::int64_t at = 0; at < bytes; at += kBytes * Looks::kPiece) {

@@ -1,5 +1,4 @@
-// Maps on the CPU: the instructions run one after the other over blocks of elements that stay in the L1
-// cache.
+// Maps on the CPU: the instructions run one after another on blocks of elements that stay in the L1 cache.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -24,7 +23,7 @@ namespace {
 
 using map::ComplexNumber;
 
-// Elements of a block: 4 KiB of f32 a slot, so that a map of ten live values fits into the L1 cache.
+// Elements of a block: 4 KiB of f32 per slot, so that a map of ten live values fits into the L1 cache.
 constexpr int kBlock = 1024;
 
 template <NumberType kType>
@@ -33,18 +32,18 @@ using Number =
                          std::tuple<std::int32_t, std::uint32_t, float, std::int64_t, std::uint64_t, double,
                                     ComplexNumber<float>, ComplexNumber<double>>>;
 
-// The operands of an instruction, and where its results go, for one block.
+// The operands of an instruction, and the destination of its results, for one block.
 struct Block {
   const void* from[3] = {};
   void* to = nullptr;
   int count = 0;
 };
 
-// The function of an operation for numbers of one type. An instruction may write where it reads: elements are
-// read before they are written, and iterations do not depend on each other.
+// Applies the function of an operation to numbers of one type. An instruction may write to its own operands:
+// each element is read before it is written, and iterations are independent.
 template <typename Function, int kOperands, typename T>
 [[gnu::always_inline]] inline void ApplyTo(const Block& block) {
-  const int count = block.count;  // in a local variable, which stores cannot change
+  const int count = block.count;  // a local variable, which stores cannot change
   const T* x = static_cast<const T*>(block.from[0]);
   if constexpr (kOperands == 1) {
     auto* to = static_cast<decltype(Function::Apply(T{}))*>(block.to);
@@ -67,7 +66,7 @@ template <typename Function, int kOperands, typename T>
   }
 }
 
-// The same loops for what every processor has, and for AVX2.
+// The same loops, compiled for every processor and for AVX2.
 template <typename Function, int kOperands, typename T>
 void ApplyNarrow(const Block& block) {
   ApplyTo<Function, kOperands, T>(block);
@@ -102,7 +101,7 @@ constexpr std::array<Runner, kNumberTypes> RunnersOf(std::index_sequence<kType..
   return {of.template operator()<static_cast<NumberType>(kType)>()...};
 }
 
-// Rows without a scalar function, which are never applied.
+// The rows without a scalar function. They are never applied.
 namespace none {
 struct Constant {};
 struct Cast {};
@@ -151,7 +150,7 @@ void VisitElement(DType dtype, F&& f) {
   VisitReal(dtype, f);
 }
 
-// An element as a number of its type.
+// Converts an element to a number of its type.
 template <typename T>
 auto Widen(T x) {
   if constexpr (std::is_same_v<T, Bool>) {
@@ -165,7 +164,7 @@ auto Widen(T x) {
   }
 }
 
-// A number as an element of another type, by the rules of casts.
+// Converts a number to an element of another type, by the rules of casts.
 template <typename T, typename From>
 T CastTo(From x) {
   if constexpr (kIsComplex<T> && kIsComplex<From>) {
@@ -175,7 +174,7 @@ T CastTo(From x) {
   } else if constexpr (std::is_same_v<T, Bool> && kIsComplex<From>) {
     return Bool{x.re != 0 || x.im != 0};
   } else if constexpr (kIsComplex<From>) {
-    return T{};  // refused by the rules
+    return T{};  // the rules refuse this
   } else if constexpr (std::is_same_v<From, std::int32_t>) {
     return ConvertTo<T>(std::int64_t{x});
   } else if constexpr (std::is_same_v<From, std::uint32_t>) {
@@ -206,12 +205,12 @@ void Select(const Block& block) {
   T* to = static_cast<T*>(block.to);
 #pragma GCC ivdep
   for (int i = 0; i < count; ++i) {
-    const T chosen = x[i], other = y[i];  // both are loaded, so that there is no branch
+    const T chosen = x[i], other = y[i];  // load both, so that there is no branch
     to[i] = condition[i] != 0 ? chosen : other;
   }
 }
 
-// Chooses by bits, so the size of the numbers is enough.
+// Selects by bits, so only the size of the numbers matters.
 void RunWhere(NumberType type, const Block& block) {
   switch (BytesOf(type)) {
     case 4:
@@ -232,20 +231,21 @@ void RoundNumbers(DType dtype, void* data, int count) {
   });
 }
 
-// One input, and how far its elements are apart.
+// One input with its strides.
 struct Source {
   DType dtype = DType::kF32;
   const std::byte* data = nullptr;
   const Strides* strides = nullptr;
 };
 
-// Elements of the result that come one after the other along the innermost axis.
+// Consecutive elements of the result along the innermost axis.
 struct Run {
   std::int64_t offset = 0;  // in the source
   int count = 0;
 };
 
-// Calls f(run, done) for the runs of elements [first, first + count), `done` being the elements before it.
+// Calls f(run, done) for the runs of elements [first, first + count). `done` is the number of elements before
+// the run.
 template <typename F>
 void ForEachRun(const MapWalk& walk, const Strides& strides, std::int64_t first, int count, F&& f) {
   if (walk.rank == 0) return f(Run{0, count}, 0);
@@ -282,7 +282,7 @@ void LoadInto(void* data, const MapWalk& walk, const Source& source, std::int64_
   });
 }
 
-// Numbers that lie as they are in memory need not be copied to a slot.
+// Returns the address of numbers that can be used in place; null if they must be copied to a slot.
 const std::byte* InPlace(const MapWalk& walk, const Source& source, std::int64_t first, int count) {
   if (source.dtype == DType::kBool ||
       static_cast<int>(SizeOf(source.dtype)) != BytesOf(NumberTypeOf(source.dtype))) {
@@ -297,7 +297,7 @@ const std::byte* InPlace(const MapWalk& walk, const Source& source, std::int64_t
   return data;
 }
 
-// Positions along the axis that has these strides in the walk.
+// Writes positions along the axis that has these strides in the walk.
 void IndexInto(void* data, DType dtype, const MapWalk& walk, const Strides& strides, std::int64_t first,
                int count) {
   const std::int64_t step = walk.rank == 0 ? 0 : strides[walk.rank - 1];
@@ -351,7 +351,7 @@ void FillConstant(DType dtype, const StepScalars& scalars, void* data) {
   });
 }
 
-// Elements of one row, `from_step` and `to_step` apart.
+// Copies the elements of one row, which are `from_step` and `to_step` apart.
 template <typename T>
 void CopyRow(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
              std::int64_t count) {
@@ -381,7 +381,7 @@ RowCopy RowCopyOf(std::size_t size) {
   }
 }
 
-// A map that gives its input is a copy, row by row.
+// A map that returns its input is a copy, row by row.
 void Copy(const MapProblem& problem, const Operands& operands) {
   const MapWalk walk = MapWalk::Of(problem);
   const auto size = static_cast<std::int64_t>(SizeOf(problem.dtype));
@@ -443,8 +443,8 @@ class Interpreter {
   void Run(std::int64_t first, int count) {
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
       const MapInstruction& instruction = code_.instructions[i];
-      // Results that are passed on take turns in two slots more, as they must not be written where they are
-      // read.
+      // Results that are passed on use two extra slots alternately, because they must not overwrite the
+      // operand that is being read.
       std::byte* to =
           instruction.to == kLastResult ? slots_[slots_.size() - 1 - i % 2] : slots_[instruction.to];
       if (in_place_[i] >= 0)
@@ -466,8 +466,8 @@ class Interpreter {
   }
 
  private:
-  // Numbers that are elements already are computed where they belong, by the last instruction that writes the
-  // place of the result. False if this one's cannot be.
+  // If numbers and elements have the same type, the last instruction that writes a result's place computes
+  // directly into the output. Returns false if this is not possible for this result.
   bool ComputeInPlace(int result) {
     const DType dtype = problem_.ResultDType(result);
     const bool is_number =
@@ -476,7 +476,7 @@ class Interpreter {
     const std::uint16_t place = code_.results[static_cast<std::size_t>(result)];
     for (std::size_t i = code_.instructions.size(); i-- > 0;) {
       if (code_.instructions[i].to != place) continue;
-      // The elements of an input may be read where they lie, and another result may be the same.
+      // The elements of an input may be used in place, and another result may have the same place.
       if (code_.instructions[i].code == kLoadCode || in_place_[i] >= 0) return false;
       in_place_[i] = result;
       return true;
@@ -496,7 +496,7 @@ class Interpreter {
     return (place & kUniformBit) != 0 ? uniforms_[place ^ kUniformBit] : places_[place];
   }
 
-  // Returns where the numbers are: in the input itself, or in `to`.
+  // Returns the address of the numbers: in the input itself, or `to`.
   const std::byte* Load(const MapInstruction& instruction, std::byte* to, std::int64_t first,
                         int count) const {
     const Source source = SourceOf(instruction.from[0]);
@@ -521,13 +521,13 @@ class Interpreter {
   const MapCode& code_;
   const Operands& operands_;
   const MapWalk walk_;
-  const bool is_dense_;  // each result
+  const bool is_dense_;  // true if each result is dense
   const bool is_wide_ = IsWide();
   std::vector<int> in_place_;  // by instruction: the result that it computes in place, or -1
-  std::vector<int> stored_;    // the other results
+  std::vector<int> stored_;    // the results that are not computed in place
   std::vector<std::byte*> slots_, uniforms_;
-  std::vector<const std::byte*> places_;  // of the numbers that a slot stands for
-  const std::byte* last_ = nullptr;       // of the result of the instruction before
+  std::vector<const std::byte*> places_;  // current addresses of the numbers, by slot
+  const std::byte* last_ = nullptr;       // address of the previous instruction's result
 };
 
 }  // namespace
@@ -546,7 +546,7 @@ void MapBlocks(const MapProblem& problem, const Operands& operands) {
   }
   Interpreter interpreter(problem, code, operands);
   const std::int64_t count = problem.shape.Count();
-  constexpr auto kWork = 16;  // of an instruction for an element: some take less, and a few ten times as much
+  constexpr auto kWork = 16;  // per instruction and element; some need less, a few ten times as much
   const auto instructions = static_cast<std::int64_t>(code.instructions.size()) + 1;
   Looks looks(operands.interest);
   for (std::int64_t first = 0; first < count; first += kBlock) {

@@ -1,4 +1,4 @@
-// Put: a copy of x, into which the values are written in their order, so that the last one stays.
+// Put: copies x, then writes the values in order, so that the last one counts.
 #include <algorithm>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Elements whose type is known at run time only, one at a time: for the plain loops.
+// Elements whose type is known only at run time, one at a time, for the plain loops.
 #ifndef WARPLINE_KERNELS_CPU_REAL_H_
 #define WARPLINE_KERNELS_CPU_REAL_H_
 
@@ -25,7 +25,7 @@ To ConvertTo(From value) {
   }
 }
 
-// Element `index`; exact where V has room for it.
+// Returns element `index`; exact if V can represent it.
 template <typename V>
 V LoadReal(DType dtype, const void* data, std::int64_t index) {
   V value = 0;

@@ -1,5 +1,5 @@
 // Sum, mean, min and max by Eigen's vectorised loops over contiguous runs of x. If x's contiguous axis is
-// reduced, a run collapses to a number; if it is kept, runs are combined element by element.
+// reduced, a run becomes one number. If it is kept, runs are combined element by element.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -15,16 +15,17 @@
 namespace warpline::cpu {
 namespace {
 
-// Longest run handled at once. Its copies below, of up to 8 KiB each, stay in the first-level cache.
+// Maximum length of a run. Its copies below, of up to 8 KiB each, stay in the first-level cache.
 constexpr int kRun = 1024;
-// Runs added up in f32 before the sum moves on to f64. In f32 an element so meets at most kRun or kFlush
-// roundings, however many there are.
+// Number of runs that are added in f32 before the sum is added to an f64 total. So in f32 an element is
+// rounded at most kRun or kFlush times, for any number of elements.
 constexpr int kFlush = 64;
 
 template <typename T>
 using Array = Eigen::Array<T, Eigen::Dynamic, 1, Eigen::ColMajor, kRun, 1>;  // on the stack
 
-// A policy: `In` is what elements of a run are widened to, `Total` what runs are collected in.
+// A policy. `In` is the type to which elements of a run are widened, `Total` the type in which runs are
+// accumulated.
 template <typename T>
 struct Sum {
   using In = std::conditional_t<std::is_integral_v<T>, std::int64_t, Compute<T>>;
@@ -35,7 +36,7 @@ struct Sum {
   static void CombineInto(auto& into, const auto& run) { into += run; }
 };
 
-// NaN if any element is: Eigen's default leaves that open.
+// NaN if any element is NaN. Eigen's default does not specify that.
 template <typename T, bool kMax>
 struct Extreme {
   using In = Compute<T>;
@@ -53,7 +54,7 @@ struct Extreme {
   static void CombineInto(auto& into, const auto& run) { into = into.binaryExpr(run, Op()); }
 };
 
-// Calls f with n elements from x on, as an Eigen array of In: x itself if that is its type, else a copy.
+// Calls f with n elements from x on, as an Eigen array of In: x itself if that is its type, otherwise a copy.
 template <typename In, typename T, typename F>
 void WithRun(const T* x, std::int64_t n, F&& f) {
   const Eigen::Map<const Array<T>> run(x, n);
@@ -65,13 +66,13 @@ void WithRun(const T* x, std::int64_t n, F&& f) {
   }
 }
 
-// The axes of x, and what to do with a finished result.
+// The axes of x. `run` is its contiguous axis.
 struct Layout {
-  AxisList kept, reduced;  // without `run`; y_stride is y's for kept axes
-  Axis run;                // along which x is contiguous
+  AxisList kept, reduced;  // all except `run`; y_stride is y's stride for kept axes
+  Axis run;                // x is contiguous along it
 };
 
-// y[...] = the run and all others that `reduced` leads to.
+// Computes y[...] from the run and all other runs along `reduced`.
 template <typename Policy, typename T, typename Store>
 void CollapseRuns(Looks& looks, const Layout& layout, const T* x, Store store) {
   using In = typename Policy::In;
@@ -94,7 +95,7 @@ void CollapseRuns(Looks& looks, const Layout& layout, const T* x, Store store) {
   });
 }
 
-// y[..., i, ...] = element i of all the runs that `reduced` leads to.
+// Computes y[..., i, ...] from element i of all runs along `reduced`.
 template <typename Policy, typename T, typename Store>
 void CombineRuns(Looks& looks, const Layout& layout, const T* x, Store store) {
   using In = typename Policy::In;
@@ -150,7 +151,7 @@ void Reduce(const ReduceProblem& problem, const Operands& operands) {
       CombineRuns<Policy>(looks, layout, x, store);
     }
   };
-  const double count = static_cast<double>(problem.ReducedCount());  // 0: the mean is 0 / 0, NaN
+  const double count = static_cast<double>(problem.ReducedCount());  // 0: the mean is 0 / 0, which is NaN
   using SumOut = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
   using MeanOut = std::conditional_t<std::is_integral_v<T>, double, T>;
   const auto store = [&](std::int64_t i, auto total) {

@@ -1,6 +1,6 @@
-// Reductions that look at every element twice, and counts: variance, standard deviation, logsumexp,
-// count_nonzero, any and all. Each pass goes over contiguous runs of x by Eigen's vectorised loops. Where x's
-// contiguous axis is kept, a run has an element of each of many results.
+// Reductions that read every element twice, and counts: variance, standard deviation, logsumexp,
+// count_nonzero, any and all. Each pass processes contiguous runs of x by Eigen's vectorised loops. If x's
+// contiguous axis is kept, a run has one element of each of many results.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -18,9 +18,9 @@
 namespace warpline::cpu {
 namespace {
 
-// Longest run handled at once: its arrays stay in the first-level cache.
+// Maximum length of a run. Its arrays stay in the first-level cache.
 constexpr int kRun = 1024;
-constexpr std::int64_t kWork = 2;  // for an element (Looks)
+constexpr std::int64_t kWork = 2;  // per element (Looks)
 
 template <typename T>
 using Array = Eigen::Array<T, Eigen::Dynamic, 1, Eigen::ColMajor, kRun, 1>;  // on the stack
@@ -38,8 +38,7 @@ void WithRun(const T* x, std::int64_t n, F&& f) {
   }
 }
 
-// One result: calls f for the runs of all elements that go into it. Once it has stopped, the result means
-// nothing.
+// For one result: calls f for the runs of all its elements. If it was stopped, the result is undefined.
 template <typename In, typename T, typename F>
 void ForEachRun(Looks& looks, const CanonicalReduce& reduce, const T* x, F&& f) {
   const std::int64_t row = reduce.reduced.rank == 0 ? 1 : reduce.reduced.dims[reduce.reduced.rank - 1];
@@ -53,7 +52,7 @@ void ForEachRun(Looks& looks, const CanonicalReduce& reduce, const T* x, F&& f) 
   }
 }
 
-// n neighbouring results: calls f for the runs that have an element of each.
+// For n neighbouring results: calls f for the runs that have one element of each.
 template <typename In, typename T, typename F>
 void ForEachRow(Looks& looks, const CanonicalReduce& reduce, const T* x, std::int64_t n, F&& f) {
   for (std::int64_t i = 0; i < reduce.reduced_count; ++i) {
@@ -126,7 +125,7 @@ Array<In> Exponentials(const Differences& differences) {
 #endif
 }
 
-// Exponentials of differences from the maximum. Where that is infinite or NaN, it is the result.
+// Sums exponentials of differences from the maximum. If the maximum is infinite or NaN, it is the result.
 template <typename T>
 void LogSumExp(Looks& looks, const ReduceProblem& problem, const T* x, T* y) {
   using In = Compute<T>;

@@ -1,4 +1,4 @@
-// Reduce by the plainest loops, in double or 64-bit integers, pairwise.
+// Reduce by the simplest loops, in double or 64-bit integers, pairwise.
 #include <cstdint>
 
 #include "kernels/cpu/launchers.h"

@@ -1,4 +1,4 @@
-// Scans: one element after the other, or one row of the inner axis after the other.
+// Scans: processes one element after another, or one row of the inner axis after another.
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -9,7 +9,7 @@
 namespace warpline::cpu {
 namespace {
 
-// Integers are added and multiplied as unsigned ones, which wrap.
+// Integers are added and multiplied as unsigned numbers, which wrap around.
 template <ScanOp kOp, typename T>
 T Combine(T a, T b) {
   if constexpr (kOp == ScanOp::kSum || kOp == ScanOp::kProd) {
@@ -20,7 +20,7 @@ T Combine(T a, T b) {
       return kOp == ScanOp::kSum ? a + b : a * b;
     }
   } else {
-    // A NaN stays: it is neither less nor greater, and only itself unequal to itself.
+    // A NaN is kept: comparisons with it are false, and only NaN is unequal to itself.
     const bool takes_b = kOp == ScanOp::kMin ? b < a : b > a;
     return takes_b || b != b ? b : a;  // NOLINT(misc-redundant-expression)
   }

@@ -11,18 +11,18 @@
 namespace warpline::cpu {
 namespace {
 
-// key_at: of element i of the sorted order.
+// key_at(i): returns the key of element i in sorted order.
 template <typename U, typename KeyAt>
 void SearchBy(const SearchProblem& problem, const Operands& operands, Looks& looks, const KeyAt& key_at) {
   const KeyRule rule = KeyRuleOf(problem.dtype);
   const auto* needles = static_cast<const U*>(operands.in[1]);
   auto* y = static_cast<std::int64_t*>(operands.out);
-  // Each halving may miss the caches.
+  // Each bisection step may miss the caches.
   const std::int64_t work = 8 * std::bit_width(static_cast<std::uint64_t>(problem.count)) + 1;
   for (std::int64_t i = 0; i < problem.needles; ++i) {
     if (looks.Stop(work)) return;
     const U needle = KeyOf(needles[i], rule);
-    std::int64_t low = 0, high = problem.count;  // the place is in [low, high]
+    std::int64_t low = 0, high = problem.count;  // the position is in [low, high]
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;
       const U key = key_at(middle);

@@ -1,5 +1,5 @@
-// Sorts by the standard library, of keys (kernels/sort/keys.h): alone, or with the places of their elements,
-// which make all of them different, so that any sort is stable.
+// Sorts by the standard library, with keys (kernels/sort/keys.h). Keys are sorted alone, or together with the
+// positions of their elements. The positions make all entries different, so any sort is stable.
 #include <algorithm>
 #include <bit>
 #include <compare>
@@ -21,7 +21,7 @@ struct PlacedKey {
   auto operator<=>(const PlacedKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// Keys of up to 32 bits lie in one integer with their places, if these are as short.
+// Keys of up to 32 bits are packed with their positions into one integer, if these fit into 32 bits too.
 struct PackedKey {
   std::uint64_t packed = 0;
 
@@ -53,11 +53,11 @@ std::uint64_t PlaceIn(const PlacedKey<U>& entry) {
   return entry.place;
 }
 
-// std::sort, which nothing but an exception of a comparison can stop. Returns false if it stopped.
+// Runs std::sort, which only an exception from a comparison can stop. Returns false if it was stopped.
 template <typename Entry>
 bool SortAll(Looks& looks, std::span<Entry> entries) {
   struct Stopped {};
-  constexpr std::size_t kShort = std::size_t{1} << 16;  // some milliseconds, without counting
+  constexpr std::size_t kShort = std::size_t{1} << 16;  // takes some milliseconds without checks
   if (entries.size() <= kShort) {
     std::sort(entries.begin(), entries.end());
     return !looks.Stop(64 * static_cast<std::int64_t>(entries.size()));
@@ -74,7 +74,7 @@ bool SortAll(Looks& looks, std::span<Entry> entries) {
   return true;
 }
 
-// The first of the sorted entries of a row, as many as there is room for. Returns false if it stopped.
+// Finds the first sorted entries of a row, as many as fit into `first`. Returns false if it was stopped.
 template <typename Entry, typename U>
 bool FirstOf(Looks& looks, const U* row, std::int64_t count, const KeyRule& rule, std::span<Entry> first) {
   const auto taken = static_cast<std::int64_t>(first.size());
@@ -86,7 +86,7 @@ bool FirstOf(Looks& looks, const U* row, std::int64_t count, const KeyRule& rule
   });
   if (!reads) return false;
   if (taken == count) return SortAll(looks, first);
-  // A heap of the first so far, with the last of them in front.
+  // A heap of the first entries so far, with the last of them at the front.
   const std::int64_t heap_work = 8 * std::bit_width(first.size());
   for (std::int64_t i = 1; i <= taken; ++i) {
     std::push_heap(first.begin(), first.begin() + i);

@@ -1,4 +1,4 @@
-// Walks over the axes of two arrays at once by strides: what the CPU's transpose and reduce share.
+// Walks over the axes of two arrays at once by strides. The CPU's transpose and reduce share it.
 #ifndef WARPLINE_KERNELS_CPU_STRIDED_H_
 #define WARPLINE_KERNELS_CPU_STRIDED_H_
 
@@ -8,18 +8,18 @@
 
 namespace warpline::cpu {
 
-// `size` indices, whose neighbours are so many elements apart in x and in y.
+// An axis of `size` indices, with its strides in x and in y in elements.
 struct Axis {
   std::int64_t size = 1;
   std::int64_t x_stride = 0;
   std::int64_t y_stride = 0;
 };
 
-// Axes from the slowest to the fastest; at most kMaxRank. A value.
+// Axes from the slowest to the fastest; at most kMaxRank. It has value semantics.
 class AxisList {
  public:
-  // Adds a fastest axis. Axes of size 1 vanish, and one that continues its neighbour in both arrays is fused
-  // with it: the loops are as few and as long as possible.
+  // Adds a fastest axis. Skips axes of size 1, and merges an axis with its neighbour if it continues that in
+  // both arrays. So the loops are as few and as long as possible.
   void Append(const Axis& axis) {
     if (axis.size == 1) return;
     if (count_ > 0) {
@@ -41,7 +41,7 @@ class AxisList {
     return Axis{};
   }
 
-  // The same of the fastest axis.
+  // Same for the fastest axis.
   Axis RemoveLast() { return count_ > 0 && axes_[count_ - 1].size > 0 ? Remove(count_ - 1) : Axis{}; }
 
   // Calls f(x_offset, y_offset) for every index, the last axis fastest; once if there is no axis; never if

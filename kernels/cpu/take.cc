@@ -1,4 +1,4 @@
-// Take: runs of elements that share an index are copied at once.
+// Take: copies runs of elements that share an index at once.
 #include <algorithm>
 #include <cstdint>
 
@@ -19,7 +19,7 @@ void TakeAs(const TakeProblem& problem, const Operands& operands) {
   Looks looks(operands.interest);
   if (!CheckIndices(indices, InputSizes(problem)[1].count, problem.axis_size, operands.bad_index, looks))
     return;
-  AxisList axes;  // the strides in y are those of the indices: y itself is dense
+  AxisList axes;  // the strides in y are those of the indices; y itself is dense
   for (int i = 0; i < problem.shape.rank; ++i) {
     axes.Append({problem.shape[i], problem.x_strides[i], problem.index_strides[i]});
   }

@@ -11,19 +11,19 @@
 namespace warpline::cpu {
 namespace {
 
-// 32 x 32 elements of 8 bytes are 8 KiB on each side, half of a 32 KiB cache in all; 32 elements of 2 bytes
+// 32 x 32 elements of 8 bytes are 8 KiB on each side, in total half of a 32 KiB cache. 32 elements of 2 bytes
 // are still a whole cache line.
 constexpr std::int64_t kBlock = 32;
 
-// y[i][j] = x[j][i] for a `rows` x `cols` result; the strides are between rows of y and between rows of x.
-// Returns false if it stopped.
+// Sets y[i][j] = x[j][i] for a `rows` x `cols` result. The strides are between rows of y and between rows of
+// x. Returns false if it was stopped.
 template <typename T>
 bool Transpose2D(Looks& looks, const T* x, std::int64_t x_stride, T* y, std::int64_t y_stride,
                  std::int64_t rows, std::int64_t cols) {
   using Source = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
   using Target = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using Stride = Eigen::OuterStride<>;
-  // x read as column-major already has the indices of y, so what is left to do is a plain assignment.
+  // x read as column-major already has the indices of y, so only a plain assignment remains.
   const Eigen::Map<const Source, Eigen::Unaligned, Stride> source(x, rows, cols, Stride(x_stride));
   Eigen::Map<Target, Eigen::Unaligned, Stride> target(y, rows, cols, Stride(y_stride));
   for (std::int64_t i = 0; i < rows; i += kBlock) {
@@ -37,7 +37,7 @@ bool Transpose2D(Looks& looks, const T* x, std::int64_t x_stride, T* y, std::int
   return true;
 }
 
-// `axes` in the order of y.
+// `axes` must be in the order of y.
 template <typename T>
 void Transpose(AxisList axes, const Operands& operands) {
   const T* x = static_cast<const T*>(operands.in[0]);
@@ -67,7 +67,7 @@ void TransposeEigen(const TransposeProblem& problem, const Operands& operands) {
   AxisList axes;
   for (int i = 0; i < y_shape.rank; ++i) axes.Append({y_shape[i], x_strides[problem.perm[i]], y_strides[i]});
 
-  // Only the size of an element matters; integers copy every bit pattern, NaNs included, as it is.
+  // Only the size of an element matters. Integers copy every bit pattern unchanged, including NaNs.
   switch (SizeOf(problem.dtype)) {
     case 1:
       return Transpose<std::uint8_t>(axes, operands);

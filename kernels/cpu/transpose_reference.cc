@@ -1,4 +1,4 @@
-// Transpose by the plainest loops: one element at a time, no blocking.
+// Transpose by the simplest loops: one element at a time, no blocking.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

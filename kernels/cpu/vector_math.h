@@ -1,6 +1,6 @@
-// Functions of the C library for vectors (libmvec, of glibc 2.35 and later on x86-64). They exist for vectors
-// of 16, 32 and 64 bytes. The results of these, and those of the functions for one number, differ in the last
-// bits, so a process uses one kind only.
+// The C library's functions for vectors (libmvec of glibc 2.35 and later on x86-64). They exist for vectors
+// of 16, 32 and 64 bytes. Their results differ in the last bits from each other, and from those of the scalar
+// functions. So a process uses only one kind.
 #ifndef WARPLINE_KERNELS_CPU_VECTOR_MATH_H_
 #define WARPLINE_KERNELS_CPU_VECTOR_MATH_H_
 
@@ -16,8 +16,8 @@
 #endif
 #endif
 
-// The operation, and the functions for float and double. Others, such as log and sin, would miss the bounds
-// of the table of operations (kernels/map/operations.h).
+// The operation, and the functions for float and double. Other functions, such as log and sin, would exceed
+// the error bounds in the table of operations (kernels/map/operations.h).
 #define WARPLINE_VECTOR_FUNCTIONS(X) \
   X(Exp, expf, exp)                  \
   X(Exp2, exp2f, exp2)               \
@@ -30,8 +30,8 @@
 
 #ifdef WARPLINE_HAS_VECTOR_MATH
 extern "C" {
-// Names by the vector ABI of x86-64: b is SSE, d AVX2 and e AVX-512; N without a mask, then the elements of a
-// vector.
+// Names in the vector ABI of x86-64: b is SSE, d AVX2 and e AVX-512; N means no mask; then follows the number
+// of elements of a vector.
 #define WARPLINE_DECLARE(operation, of_float, of_double) \
   __m128 _ZGVbN4v_##of_float(__m128) noexcept;           \
   __m256 _ZGVdN8v_##of_float(__m256) noexcept;           \
@@ -43,14 +43,15 @@ WARPLINE_VECTOR_FUNCTIONS(WARPLINE_DECLARE)
 #undef WARPLINE_DECLARE
 }
 
-// Without fma, which the compiler would use in loops of complex products, contraction off or not.
+// AVX2 without fma. Otherwise the compiler would use fma in loops of complex products, even without
+// contraction.
 #define WARPLINE_AVX2 __attribute__((target("avx2")))
 #define WARPLINE_AVX512 __attribute__((target("avx512f")))
 #endif
 
 namespace warpline::cpu {
 
-// True if there are vector functions for an operation: Apply(vector).
+// Defines Apply(vector) if there are vector functions for an operation.
 template <typename Function>
 struct VectorMath {
   static constexpr bool kHas = false;
@@ -71,14 +72,14 @@ struct VectorMath {
 WARPLINE_VECTOR_FUNCTIONS(WARPLINE_APPLY)
 #undef WARPLINE_APPLY
 
-// The bytes of the widest vectors that this processor has functions for.
+// Returns the bytes of the widest vectors for which this processor has functions.
 inline int VectorBytes() {
   static const int bytes = __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
   return bytes;
 }
 
 // Each loop applies the function to `count` numbers. The last vector is padded, so that a result does not
-// depend on its place. `to` may be x.
+// depend on its position. `to` may be x.
 #define WARPLINE_VECTOR_LOOP(name, target, bytes)                                    \
   template <typename Function, typename T>                                           \
   target void name(const T* x, T* to, int count) {                                   \

@@ -1,4 +1,4 @@
-// Which matrices of A, B and C go into each matrix of D.
+// Maps each matrix of D to matrices of A, B and C.
 #ifndef WARPLINE_KERNELS_GEMM_BATCH_H_
 #define WARPLINE_KERNELS_GEMM_BATCH_H_
 
@@ -9,23 +9,23 @@
 
 namespace warpline {
 
-// The batch axes of D, outermost first, as few as possible. Along each, neighbours are so many matrices apart
-// in A, B and C; 0 where an operand is broadcast. D's matrices are dense.
+// The batch axes of D, outermost first, as few as possible. `a`, `b` and `c` are the strides along each axis,
+// in matrices; 0 if an operand is broadcast. D's matrices are dense.
 struct GemmBatch {
   static constexpr int kMaxAxes = kMaxRank - 2;
 
   int rank = 0;
-  std::int64_t dims[kMaxAxes] = {};  // C arrays: device code cannot index a std::array
+  std::int64_t dims[kMaxAxes] = {};  // C arrays, because device code cannot index a std::array
   std::int64_t a[kMaxAxes] = {}, b[kMaxAxes] = {}, c[kMaxAxes] = {};
 
-  // `size` matrices, one after the other in every operand.
+  // A batch of `size` matrices that are contiguous in every operand.
   static GemmBatch Dense(std::int64_t size) {
     GemmBatch batch;
     batch.Append(size, 1, 1, 1);
     return batch;
   }
 
-  // Adds an innermost axis; fuses it with the one before where that continues it in every operand.
+  // Adds an innermost axis. Merges it with the previous one if it continues that axis in every operand.
   void Append(std::int64_t size, std::int64_t stride_a, std::int64_t stride_b, std::int64_t stride_c) {
     if (size == 1) return;
     if (rank > 0 && a[rank - 1] == size * stride_a && b[rank - 1] == size * stride_b &&
@@ -45,13 +45,14 @@ struct GemmBatch {
     return count;
   }
 
-  // All axes but the innermost.
+  // Returns all axes except the innermost.
   GemmBatch Outer() const {
     GemmBatch outer = *this;
     if (outer.rank > 0) --outer.rank;
     return outer;
   }
-  // Matrices of an operand with these strides, `a`, `b` or `c`: from the first to the last that occurs.
+  // Returns how many matrices of an operand with these strides (`a`, `b` or `c`) are spanned, from the first
+  // to the last one used.
   std::int64_t CountAlong(const std::int64_t (&strides)[kMaxAxes]) const {
     std::int64_t last = 0;
     for (int i = 0; i < rank; ++i) {
@@ -87,16 +88,17 @@ struct GemmBatch {
   }
 };
 
-// A batch as one axis along which each operand has a stride, and a loop over the others.
+// A batch as one axis with a stride in each operand, and a loop over the other axes.
 struct StridedBatch {
-  // Along the axis: its matrices, and how many matrices apart neighbours are.
+  // The strided axis: its number of matrices, and the distances between neighbours, in matrices.
   std::int64_t count = 1;
   std::int64_t a = 0, b = 0, c = 0, d = 0;
-  // The other axes, and which matrices of D the steps of the loop begin with.
+  // The other axes, and the strides of the loop in D, in matrices.
   GemmBatch loop;
   std::int64_t loop_d[GemmBatch::kMaxAxes] = {};
 
-  // Strides the axis of most matrices, the innermost of equals: that leaves the fewest steps.
+  // Makes the largest axis the strided one, the innermost if several are equal. This gives the fewest loop
+  // steps.
   static StridedBatch OfLargestAxis(const GemmBatch& batch) {
     int largest = batch.rank - 1;
     for (int axis = batch.rank - 1; axis >= 0; --axis) {
@@ -104,10 +106,10 @@ struct StridedBatch {
     }
     return OfAxis(batch, largest);
   }
-  // Strides none: a step for each matrix.
+  // Makes no axis strided: one loop step per matrix.
   static StridedBatch OfNoAxis(const GemmBatch& batch) { return OfAxis(batch, -1); }
 
-  // Matrix of D at step i of the loop, 0 <= i < loop.Count().
+  // Returns the first matrix of D at step i of the loop, 0 <= i < loop.Count().
   std::int64_t DAt(std::int64_t i) const {
     std::int64_t matrix = 0;
     for (int axis = loop.rank - 1; axis >= 0; --axis) {

@@ -1,8 +1,8 @@
-// Variant `cublas`: cuBLASLt with the algorithm that its heuristic ranks first; its configurations are those
-// ranked behind. The query happens at launch, that is, once when a graph is captured.
+// Variant `cublas`: cuBLASLt with the algorithm that its heuristic ranks first. The configurations are the
+// algorithms with lower ranks. The heuristic is queried at launch, that is, once when a graph is captured.
 //
-// Limit: the tensor cores (f32: the FMA units), and power. What it does not do as promised, see
-// GemmCublasFuses, is left to our own rungs. The last rung.
+// Limit: the tensor cores (f32: the FMA units), and power. Our other rungs handle products that cuBLASLt does
+// not compute as the API promises, see GemmCublasFuses. The last rung.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,9 @@
 namespace warpline {
 namespace {
 
-// One axis of the batch becomes a stride. Not of i8: `cublas_packed` strides those, k being innermost there
-// as the tensor cores want it. The steps of the loop are launches, which a graph holds all, and a cache many
-// graphs.
+// One batch axis becomes the strided one. This is not done for i8: `cublas_packed` handles these, because it
+// makes k innermost, as the tensor cores need. Each loop step is a launch. A graph holds all launches, and a
+// cache holds many graphs, so their number is limited.
 StridedBatch BatchOf(const GemmProblem& problem) {
   return problem.dtype == DType::kI8 ? StridedBatch::OfNoAxis(problem.batch)
                                      : StridedBatch::OfLargestAxis(problem.batch);
@@ -38,18 +38,19 @@ std::size_t WorkspaceOf(const Operands& operands) {
 
 bool GemmCublasFuses(const GemmProblem& problem) {
   const std::int64_t ldc = problem.has_c ? problem.ldc : problem.n;
-  // Whole words of four; and with a C whose rows are not those of D, half of a result is wrong (13.0, H200).
+  // i8 needs sizes and strides that are multiples of four. If the row strides of C and D differ, half of the
+  // result is wrong (13.0, H200).
   if (problem.dtype == DType::kI8) {
     return problem.OutDType() == DType::kI32 && ldc == problem.n &&
            AreMultiples({problem.m, problem.n, problem.k, problem.lda, problem.ldb}, 4);
   }
-  // If D is a vector, alpha 0 and beta 1, it takes C for D and returns: D keeps what was in its
-  // memory before (13.0, H200; alpha and beta are not known here).
+  // If D is a vector, alpha 0 and beta 1, the library treats C as D and returns without writing: D keeps the
+  // previous contents of its memory (13.0, H200; alpha and beta are not known here).
   if (problem.has_c && (problem.m == 1 || problem.n == 1)) return false;
   if (!problem.has_bias && problem.activation == Activation::kNone) return true;
-  // It fuses nothing into f64 products; and rows that are not aligned to 16 bytes it rounds to 16 bits before
-  // it adds the bias, and then again; for which ReLU alone makes no difference. Its gelu has the error of an
-  // approximated tanh, 2^-11: enough for results of 16 bits and for what asks for tf32, not for f32.
+  // The library fuses nothing into f64 products. If rows are not aligned to 16 bytes, it rounds to 16 bits
+  // before it adds the bias, and then again; this makes no difference for ReLU alone. Its gelu uses an
+  // approximate tanh with an error of 2^-11. That is enough for 16-bit results and tf32, but not for f32.
   const bool half = SizeOf(problem.OutDType()) == 2;
   const bool coarse = half || problem.precision == Precision::kTf32;
   const bool rounds_once = !half || (!problem.has_bias && problem.activation == Activation::kRelu) ||
@@ -62,7 +63,7 @@ bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits& traits)
 }
 
 bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits) {
-  // Without a product there are no A and B to describe.
+  // With k = 0 there are no A and B to describe.
   return traits.has_cublaslt && IsGemmCublasInput(problem.dtype) && problem.k > 0 &&
          BatchOf(problem).loop.Count() <= kMaxCublasLaunches && GemmCublasFuses(problem);
 }

@@ -72,20 +72,20 @@ struct Scalars {
   const void *alpha, *beta;
 };
 
-// Addresses in device memory are only taken here.
+// Only takes addresses in device memory; does not read them.
 Scalars ScalarsOf(const StepScalars* scalars, cudaDataType_t type) {
   switch (type) {
     case CUDA_R_64F:
     case CUDA_C_64F:
       return {&scalars->alpha_f64, &scalars->beta_f64};
-    case CUDA_R_32I:  // the lower half of a little-endian number
+    case CUDA_R_32I:  // alpha_i64 is little-endian: its lower half is the i32
       return {&scalars->alpha_i64, &scalars->beta_i64};
     default:
       return {&scalars->alpha_f32, &scalars->beta_f32};
   }
 }
 
-// Alpha is 1 and beta 0.
+// The scalars of a plain product: alpha is 1 and beta 0.
 constexpr StepScalars kPlainProduct;
 
 // Returns the alignment, in bytes, that the library may assume for the address of every matrix.
@@ -141,7 +141,8 @@ CublasCall::CublasCall(const CublasLt& lt, const CublasProduct& product) : lt_(l
   Describe(product.b, b_);
   Describe(product.c, c_);
   Describe(product.d, d_);
-  // The transpose of D, a column-major D', is op(B)' * op(A)': the operands change places.
+  // The library computes the transpose of D, a column-major D', as op(B)' * op(A)'. So the operands are
+  // swapped.
   Call(lt->matmul_desc_init, &product_layout_, sizeof(product_layout_), ComputeTypeOf(product),
        ScaleTypeOf(product));
   SetProduct<std::int32_t>(CUBLASLT_MATMUL_DESC_POINTER_MODE, product.scalars != nullptr
@@ -175,9 +176,9 @@ cudaError_t CublasCall::FindAlgorithms(std::size_t workspace_bytes,
   SetPreference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, AlignmentOf(product_.a));
   SetPreference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, AlignmentOf(product_.c));
   SetPreference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, AlignmentOf(product_.d));
-  // A split k summed up in the output's type rounds twice if that has 16 bits; in the compute type it does
-  // not. With less to choose from than it may have, the library takes five times as long for tf32 products
-  // whose rows are not aligned (docs/benchmarks/history.md#2026-11-26-odd-products).
+  // If a split k is summed in a 16-bit output type, the result is rounded twice. Summing in the compute type
+  // avoids that. Other outputs must not be restricted: then the library takes five times as long for tf32
+  // products with unaligned rows (docs/benchmarks/history.md#2026-11-26-odd-products).
   const bool rounds_twice = SizeOf(product_.d.dtype) == 2;
   SetPreference<std::uint32_t>(
       preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -233,7 +234,7 @@ cudaError_t CublasCall::LaunchRanked(int rank, void* workspace, std::size_t work
   if (status_ != CUBLAS_STATUS_SUCCESS) return Error();
   const auto find = [&]() -> std::optional<RankedAlgorithm> {
     std::array<cublasLtMatmulHeuristicResult_t, kCublasAlgorithms> ranked = {};
-    // The first is by far the most usual, and a list of one is made faster.
+    // The first algorithm is by far the most used, and the library makes a list of one faster.
     const std::size_t asked = rank == 0 ? 1 : ranked.size();
     int found = 0;
     const cudaError_t error = FindAlgorithms(workspace_bytes, std::span(ranked).first(asked), &found);
@@ -254,13 +255,13 @@ cudaError_t CublasCall::Error() const {
       return cudaSuccess;
     case CUBLAS_STATUS_NOT_SUPPORTED:
     case CUBLAS_STATUS_ARCH_MISMATCH:
-    case CUBLAS_STATUS_INVALID_VALUE:  // a size or leading dimension past what the library takes
+    case CUBLAS_STATUS_INVALID_VALUE:  // a size or leading dimension that the library does not support
       return cudaErrorNotSupported;
     case CUBLAS_STATUS_ALLOC_FAILED:
       return cudaErrorMemoryAllocation;
     default:
-      // The library says this for want of memory as well as for a lost context. If it is the context, the
-      // next call of the runtime says so; until then nobody must take the process down.
+      // The library reports this both for lack of memory and for a lost context. If the context is lost, the
+      // next runtime call reports it; until then the process must not be ended.
       return cudaErrorNotSupported;
   }
 }

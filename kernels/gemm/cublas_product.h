@@ -1,4 +1,4 @@
-// A matrix product as cuBLASLt is asked for it: first described, then given an algorithm, then launched.
+// A matrix product for cuBLASLt: it is first described, then given an algorithm, then launched.
 #ifndef WARPLINE_KERNELS_GEMM_CUBLAS_PRODUCT_H_
 #define WARPLINE_KERNELS_GEMM_CUBLAS_PRODUCT_H_
 
@@ -14,16 +14,16 @@
 
 namespace warpline {
 
-// A batch of row-major matrices of rows x columns elements, with ld elements between rows. The library, which
-// thinks in columns, sees columns x rows ones. Neighbours along the strided batch axis are `step` matrices
-// apart.
+// A batch of row-major matrices with rows x columns elements, and ld elements between rows. The library is
+// column-major, so for it they are columns x rows matrices. Neighbours along the strided batch axis are
+// `step` matrices apart.
 struct CublasMatrix {
   const void* data = nullptr;
   std::int64_t rows = 0, columns = 0, ld = 0;
   DType dtype = DType::kF32;
   std::int64_t step = 0;
 
-  // Elements of one matrix.
+  // Returns the number of elements of one matrix.
   std::int64_t Size() const { return rows * ld; }
   const void* At(std::int64_t matrix) const {
     return static_cast<const std::byte*>(data) + matrix * Size() * static_cast<std::int64_t>(SizeOf(dtype));
@@ -37,12 +37,12 @@ struct CublasProduct {
   bool has_c = false;  // otherwise `c` is `d`, which the library does not read because beta is 0
   Precision precision = Precision::kIeee;
   Activation activation = Activation::kNone;
-  const void* bias = nullptr;            // null: none
+  const void* bias = nullptr;            // null: no bias
   const StepScalars* scalars = nullptr;  // in device memory; null: alpha is 1 and beta 0
   StridedBatch batch;
 };
 
-// The problem as it is.
+// Describes the product that computes the problem unchanged.
 CublasProduct DescribeCublasProduct(const GemmProblem& problem, const Operands& operands,
                                     const StridedBatch& batch);
 
@@ -51,20 +51,20 @@ class CublasCall {
  public:
   CublasCall(const CublasLt& lt, const CublasProduct& product);
 
-  // Puts the algorithms that the heuristic ranks first into `algorithms`, the best first, and their number
-  // into *found. They use at most so much workspace. None found is no error.
+  // Writes the algorithms that the heuristic ranks first to `algorithms`, best first, and their number to
+  // *found. They use at most `workspace_bytes` of workspace. It is not an error if none is found.
   cudaError_t FindAlgorithms(std::size_t workspace_bytes,
                              std::span<cublasLtMatmulHeuristicResult_t> algorithms, int* found);
 
   cudaError_t Launch(const cublasLtMatmulAlgo_t& algorithm, void* workspace, std::size_t workspace_bytes,
                      cudaStream_t stream);
 
-  // Launches the algorithm that the heuristic ranks so, from 0, below kCublasAlgorithms;
-  // cudaErrorNotSupported if there are not so many. The heuristic is asked once for each kind of product.
+  // Launches the algorithm with this rank in the heuristic, from 0, below kCublasAlgorithms. Returns
+  // cudaErrorNotSupported if the heuristic has fewer. It is asked only once for each kind of product.
   cudaError_t LaunchRanked(int rank, void* workspace, std::size_t workspace_bytes, cudaStream_t stream);
 
  private:
-  // Calls to the library until one fails; the rest are skipped.
+  // Calls the library until a call fails; later calls are skipped.
   template <typename Function, typename... Args>
   void Call(Function function, Args... args) {
     if (status_ == CUBLAS_STATUS_SUCCESS) status_ = function(args...);
@@ -79,7 +79,7 @@ class CublasCall {
     Call(lt_->matmul_desc_set, &product_layout_, attribute, &value, sizeof(value));
   }
   void Describe(const CublasMatrix& matrix, cublasLtMatrixLayoutOpaque_t& layout);
-  // Everything that the heuristic is told, and the rank.
+  // Returns all inputs of the heuristic, and the rank.
   CublasAlgorithms::Key KeyOf(int rank, std::size_t workspace_bytes) const;
   cudaError_t Error() const;
 

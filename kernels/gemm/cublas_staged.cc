@@ -1,12 +1,13 @@
-// Variants `cublas_packed` and `cublas_epilogue`: cuBLASLt for products that it does slowly, or not as
-// promised, as they are.
+// Variants `cublas_packed` and `cublas_epilogue`: cuBLASLt for products that it computes slowly, or not as
+// promised, without extra stages.
 //
-// `cublas_packed` first copies operands to where they are as the library's fast kernels want them: rows that
-// are 16 bytes apart or a multiple, and for i8 k innermost in A and in B, as its tensor cores have only that.
-// `cublas_epilogue` has the library compute sums, into workspace where D has 16 bits and into D otherwise,
-// and adds C and the bias, activates and rounds in a kernel of ours. `cublas_packed` does so too where the
-// library cannot write D itself. Limit: that of `cublas`, and memory, through which operands and sums go once
-// more each way. What would come next is a kernel of ours that needs neither.
+// `cublas_packed` first copies operands to the layout that the library's fast kernels need. Rows are a
+// multiple of 16 bytes apart. For i8, k is innermost in A and in B, because its tensor cores support nothing
+// else. In `cublas_epilogue` the library computes only sums: into workspace if D has 16-bit elements,
+// otherwise into D. Then a kernel of ours adds C and the bias, applies the activation, and rounds.
+// `cublas_packed` does this too if the library cannot write D itself. Limit: that of `cublas`, and memory,
+// which operands and sums pass once more in each direction. The next improvement would be a kernel of ours
+// that needs neither copies nor sums.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,18 +26,18 @@ bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16;
 
 std::int64_t RoundUp(std::int64_t size, std::int64_t to) { return (size + to - 1) / to * to; }
 
-// The product that the library computes, the copies made for it first, and the work left to do with its sums.
+// The product that the library computes, the copies before it, and the work after it.
 struct Stages {
-  // In it m, n and k are rounded up where operands are padded.
+  // In this problem, m, n and k are rounded up if operands are padded.
   GemmProblem product;
   bool packs_a = false, packs_b = false;
-  // finishes: the library leaves sums and a kernel of ours finishes them. sums_in_d: the sums lie in D.
+  // finishes: a kernel of ours finishes the library's sums. sums_in_d: the sums lie in D.
   bool finishes = false, sums_in_d = false;
   std::int64_t ld_sums = 0;
 
   std::int64_t CountA() const { return product.batch.CountAlong(product.batch.a); }
   std::int64_t CountB() const { return product.batch.CountAlong(product.batch.b); }
-  // Elements in the workspace.
+  // The numbers of elements in the workspace.
   double ElementsA() const { return packs_a ? Elements(CountA(), product.StrideA()) : 0; }
   double ElementsB() const { return packs_b ? Elements(CountB(), product.StrideB()) : 0; }
   double ElementsOfSums() const {
@@ -54,7 +55,7 @@ struct Stages {
   }
 };
 
-// The offsets of the parts of the workspace. Valid only for stages that fit.
+// The offsets of the parts of the workspace. Valid only if the stages fit.
 struct Layout {
   std::size_t library = 0, a, b, sums, end;
 
@@ -70,7 +71,7 @@ struct Layout {
   }
 };
 
-// Takes what follows the product away from the library.
+// Moves the work after the product from the library to our kernel.
 void LeaveSums(const GemmProblem& problem, Stages& stages) {
   GemmProblem& product = stages.product;
   product.has_c = product.has_bias = false;
@@ -79,7 +80,7 @@ void LeaveSums(const GemmProblem& problem, Stages& stages) {
   stages.finishes = true;
   stages.sums_in_d = product.OutDType() == problem.OutDType() && product.OutDType() != DType::kI32 &&
                      product.m == problem.m && product.n == problem.n;
-  stages.ld_sums = stages.sums_in_d ? product.n : RoundUp(product.n, 4);  // rows of 16 bytes or a multiple
+  stages.ld_sums = stages.sums_in_d ? product.n : RoundUp(product.n, 4);  // rows of a multiple of 16 bytes
 }
 
 Stages StagesOfEpilogue(const GemmProblem& problem) {
@@ -88,8 +89,8 @@ Stages StagesOfEpilogue(const GemmProblem& problem) {
   return stages;
 }
 
-// Packs i8 operands: k becomes innermost, padded to a multiple of 16 bytes. m and n are padded to multiples
-// of four elements, which are 16 bytes of D.
+// Packs i8 operands: k becomes innermost, and is padded to a multiple of 16 bytes. m and n are padded to
+// multiples of four elements, which are 16 bytes of D.
 void PackBytes(const GemmProblem& problem, Stages& stages) {
   constexpr std::int64_t kDepth = 16, kSide = 4;
   GemmProblem& product = stages.product;
@@ -105,8 +106,8 @@ void PackBytes(const GemmProblem& problem, Stages& stages) {
   if (stages.packs_b) product.ldb = product.k;
 }
 
-// Packs 16-bit floats into rows of whole 16-byte vectors. A k that is not a multiple of a vector is padded
-// where rows lie along it. Without padding the library takes five times as long
+// Packs 16-bit floats into rows of whole 16-byte vectors. If rows lie along k, and k is not a multiple of a
+// vector, k is padded: without that the library takes five times as long
 // (docs/benchmarks/history.md#2026-11-25-drawn-problems). To pad k, both operands are copied, with zeros at
 // their ends.
 void Pack16Bit(const GemmProblem& problem, Stages& stages) {
@@ -116,7 +117,7 @@ void Pack16Bit(const GemmProblem& problem, Stages& stages) {
   stages.packs_b = problem.ldb % kVector != 0;
   const bool rows_along_k = (stages.packs_a && !problem.trans_a) || (stages.packs_b && problem.trans_b);
   if (rows_along_k && problem.k % kVector != 0) stages.packs_a = stages.packs_b = true;
-  // Rows of A need no padding where the library can write D itself, which has as many.
+  // The rows of A need no padding if the library can write D itself, since D has the same number of rows.
   if (stages.packs_a && (problem.trans_a || problem.n % kVector != 0)) {
     product.m = RoundUp(problem.m, kVector);
   }
@@ -147,7 +148,7 @@ bool HasFewSteps(const GemmProblem& problem) {
   return StridedBatch::OfLargestAxis(problem.batch).loop.Count() <= kMaxCublasLaunches;
 }
 
-// Copies one operand if it is to be packed; returns where the library finds it.
+// Copies one operand if `packs` is set. Returns the address for the library.
 const void* Pack(const PackedOperand& operand, bool packs, cudaStream_t stream, cudaError_t& error) {
   if (!packs) return operand.from;
   if (error == cudaSuccess) error = PackOperand(operand, stream);
@@ -160,7 +161,7 @@ cudaError_t Launch(const GemmProblem& problem, const Stages& stages, const Opera
   const Layout layout(stages);
   if (context.cublaslt == nullptr || operands.workspace_bytes < layout.end) return cudaErrorNotSupported;
   const GemmProblem& product = stages.product;
-  // Sums in D would overwrite a C that lies there before it is read.
+  // Sums in D would overwrite C, if both are the same memory, before C is read.
   if (stages.sums_in_d && problem.has_c && operands.in[2] == operands.out) return cudaErrorNotSupported;
   auto* workspace = static_cast<std::byte*>(operands.workspace);
   cudaError_t error = cudaSuccess;
@@ -191,12 +192,13 @@ cudaError_t Launch(const GemmProblem& problem, const Stages& stages, const Opera
   return FinishGemm(problem, operands, sums, stream);
 }
 
-// Seconds on an H200, for the choice between the library with and without copies. Infinite where it cannot.
+// Estimated seconds on an H200, to choose between the library with and without copies. Infinite if
+// impossible.
 struct PackingTimes {
   double without, with;
 };
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// How many sums a second a kernel of ours finishes after a product that cannot add the bias.
+// How many sums per second our kernel finishes, if the library cannot add the bias.
 constexpr double kFinishedPerSecond = 0.17e12;
 
 double SumsOf(const GemmProblem& problem) {
@@ -208,16 +210,16 @@ double SumsOf(const GemmProblem& problem) {
 bool HasOddRows(const GemmProblem& problem) { return SizeOf(problem.OutDType()) == 2 && problem.n % 8 != 0; }
 
 // Constants for such products on an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md). kFixed: the fixed
-// part of the time. kAligned, kOddN: operations per second if copies align all, or all but n. kAsIs:
-// operations per second of products without copies. The others apply to products without copies. kRead: bytes
-// of operands read per second. kWrittenPairs, kWritten: elements of D written per second, if pairs of them
-// are words, and if not.
+// part of the time. kAligned, kOddN: operations per second if copies align everything, or everything but n.
+// The others apply to products without copies. kAsIs: operations per second. kRead: bytes of operands read
+// per second. kWrittenPairs, kWritten: elements of D written per second, if pairs of elements are aligned
+// words, and if not.
 constexpr double kFixed = 5e-6, kAligned = 750e12, kOddN = 95e12, kAsIs = 80e12, kRead = 1.2e12,
                  kWrittenPairs = 1e12, kWritten = 0.7e12;
-// One column or row is read faster than several.
+// A single column or row is read faster than several.
 constexpr double kReadForColumn = 3.6e12, kReadForRow = 3.1e12;
 
-// Bytes of A and B.
+// Returns the bytes of A and B.
 double BytesOfOperands(const GemmProblem& problem) {
   const double elements =
       static_cast<double>(problem.batch.CountAlong(problem.batch.a)) *
@@ -238,7 +240,7 @@ double PackedSeconds(const GemmProblem& problem, const Stages& stages) {
   const GemmProblem& product = stages.product;
   const auto element = static_cast<double>(SizeOf(problem.dtype));
   const double bytes_a = stages.ElementsA() * element, bytes_b = stages.ElementsB() * element;
-  // Bytes of the copies that are still in the L2 when the library reads them.
+  // Bytes of the copies that are still in the L2 cache when the library reads them.
   constexpr double kHeld = 40e6;
   const double read = BytesOfOperands(product) - std::min(bytes_a + bytes_b, kHeld);
   double seconds =
@@ -265,13 +267,13 @@ PackingTimes EstimateOddRows(const GemmProblem& problem, const DeviceTraits& tra
 
 PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
   const bool is_i8 = problem.dtype == DType::kI8;
-  // Operations per second of large products, packed and as they are. What `cublas` refuses of i8 goes to
-  // kernels without tensor cores.
+  // Operations per second of large products, with and without packing. i8 products that `cublas` refuses run
+  // on kernels without tensor cores.
   const bool cublas_does = GemmCublasFuses(problem) && problem.batch.Count() <= kMaxCublasLaunches;
   const double packed = is_i8 ? 1000e12 : 600e12;
   const double as_is = !is_i8 ? 140e12 : cublas_does ? 120e12 : 4e12;
   const double work = FlopsOf(problem);
-  // Packing pays sooner where a second kernel is needed anyway
+  // If a second kernel is needed anyway, packing pays off sooner
   // (docs/benchmarks/history.md#2026-11-25-drawn-problems).
   const double sums = is_i8 || GemmCublasFuses(problem) ? 0 : SumsOf(problem);
   const int launches = int{stages.packs_a} + int{stages.packs_b} + int{stages.finishes};
@@ -285,7 +287,7 @@ bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& tr
   if (!traits.has_cublaslt || problem.k == 0 || !HasFewSteps(problem)) return false;
   if (problem.dtype == DType::kI8 && problem.OutDType() != DType::kI32) return false;
   const Stages stages = StagesOfPacking(problem);
-  // `cublas` uses no strided batch for i8.
+  // `cublas` does not use strided batches for i8.
   const bool is_long_batch = problem.dtype == DType::kI8 && problem.batch.Count() > kMaxCublasLaunches;
   return (stages.packs_a || stages.packs_b || is_long_batch) && Fits(stages);
 }
@@ -329,7 +331,7 @@ cudaError_t LaunchGemmCublasPacked(const GemmProblem& problem, const Operands& o
 
 bool GemmCublasAddsBiasSlowly(const GemmProblem& problem) {
   constexpr double kMinSums = 1.5e6;
-  // Sums would overwrite a C that lies where D does.
+  // Sums would overwrite C if C and D are the same memory.
   return problem.precision == Precision::kTf32 && problem.has_bias && !problem.has_c && problem.n % 4 != 0 &&
          SumsOf(problem) >= kMinSums && Fits(StagesOfEpilogue(problem));
 }
@@ -339,8 +341,8 @@ bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& 
   constexpr std::int64_t kRowBytes = 16;
   const bool d_is_aligned =
       problem.n * static_cast<std::int64_t>(SizeOf(problem.OutDType())) % kRowBytes == 0;
-  // ReLU alone of 16-bit elements the library fuses whatever is aligned, but it need not have a kernel for
-  // it.
+  // For 16-bit elements, the library can fuse ReLU alone with any alignment, but it may lack a kernel for
+  // that.
   const bool only_relu = problem.activation == Activation::kRelu && !problem.has_bias;
   const std::int64_t ldc = problem.has_c ? problem.ldc : problem.n;
   const bool is_sure = d_is_aligned && (!IsHalf(problem.dtype) || !only_relu ||
@@ -354,7 +356,7 @@ std::size_t GemmCublasEpilogueWorkspace(const GemmProblem& problem, const Device
 }
 
 VariantCost GemmCublasEpilogueCost(const GemmProblem&, const DeviceTraits&) {
-  // D, or sums of 32 bits, once more each way.
+  // D, or 32-bit sums, move once more in each direction.
   return {.transfer = 2, .launches = 2};
 }
 

@@ -40,7 +40,7 @@ bool Find(void* library, const char* name, Function* function, std::string* why_
 }  // namespace
 
 std::unique_ptr<CublasLt> CublasLt::Load(std::string* why_not) {
-  // Each of these lets the environment replace f32 or f64 arithmetic by a narrower or an emulated one.
+  // Each of these variables lets the environment replace f32 or f64 arithmetic by a narrower or emulated one.
   for (const char* name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION",
                            "CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATION_STRATEGY"}) {
     unsetenv(name);

@@ -1,4 +1,4 @@
-// cuBLASLt, loaded at run time: the server starts, and serves our own kernels, on a machine without it.
+// cuBLASLt, loaded at run time. Without it, the server still starts and uses our own kernels.
 #ifndef WARPLINE_KERNELS_GEMM_CUBLASLT_H_
 #define WARPLINE_KERNELS_GEMM_CUBLASLT_H_
 
@@ -12,22 +12,22 @@
 
 namespace warpline {
 
-// The algorithm that a rank of the heuristic has, if there are so many. Kept, because the library itself
-// keeps only the first: finding another takes it 200 us (docs/benchmarks/2026-11-26-h200-plans.md).
+// The algorithm with some rank in the heuristic, if there is one. It is cached, because the library itself
+// caches only the first: finding another takes 200 us (docs/benchmarks/2026-11-26-h200-plans.md).
 struct RankedAlgorithm {
   bool exists = false;
   cublasLtMatmulAlgo_t algorithm;
 };
 using CublasAlgorithms = KeptPlans<PlanNumbers<24>, RankedAlgorithm, PlanNumbersHash>;
 
-// Owns one handle, for the device that was current when it was loaded: one CublasLt a device. Thread-safe
-// once loaded. The library itself is never unloaded: CUDA would still run its exit handlers.
+// Owns one handle, for the device that was current when it was loaded. So there is one CublasLt per device.
+// Thread-safe once loaded. The library itself is never unloaded: CUDA would still run its exit handlers.
 class CublasLt {
  public:
-  // Null if the library is not found or not usable; then *why_not says why. Looks in $WARPLINE_CUDA_LIB,
-  // where the loader looks, and in /usr/local/cuda. Removes from the environment what would make `ieee`
-  // products something else, so call it before other threads read the environment, and before anything else
-  // that might load cuBLAS.
+  // Returns null if the library is not found or not usable; then *why_not says why. Looks in
+  // $WARPLINE_CUDA_LIB, in the loader's search path, and in /usr/local/cuda. Removes environment variables
+  // that would change `ieee` products. So call it before other threads read the environment, and before
+  // anything else can load cuBLAS.
   static std::unique_ptr<CublasLt> Load(std::string* why_not);
 
   ~CublasLt();
@@ -36,13 +36,14 @@ class CublasLt {
 
   cublasLtHandle_t handle() const { return handle_; }
 
-  // The number of multiprocessors for which kernels are chosen; 0: as many as the device has.
+  // The number of multiprocessors for which kernels are chosen; 0: all of the device.
   std::int32_t multiprocessors() const { return multiprocessors_; }
   void ConfineTo(std::int32_t multiprocessors) { multiprocessors_ = multiprocessors; }
 
   CublasAlgorithms& algorithms() const { return algorithms_; }
 
-  // The functions that we use. Descriptors are initialised in place, as the header's inline functions do.
+  // The library functions that we use. Descriptors are initialised in place, as the header's inline functions
+  // do.
   struct Functions {
     decltype(&cublasLtCreate) create;
     decltype(&cublasLtDestroy) destroy;

@@ -1,5 +1,5 @@
-// The shared parts of our own matrix products. They choose the tile that a CTA computes, and turn a sum into
-// an element of D.
+// The shared parts of our own matrix products: the choice of the tile that a CTA computes, and the conversion
+// of a sum to an element of D.
 #ifndef WARPLINE_KERNELS_GEMM_DEVICE_CUH_
 #define WARPLINE_KERNELS_GEMM_DEVICE_CUH_
 
@@ -15,7 +15,7 @@ namespace warpline {
 template <typename T>
 using Complex = cuda::std::complex<T>;
 
-// Operands of type T, accumulators of type Wide, D of type Out.
+// Operands of type In, accumulators of type Wide, D of type Out.
 template <typename InT, typename OutT, typename WideT>
 struct GemmTypes {
   using In = InT;
@@ -23,7 +23,7 @@ struct GemmTypes {
   using Wide = WideT;
 };
 
-// The arguments of a kernel. Tiles are numbered along n, then m, then the batch.
+// The arguments of a kernel. Tiles are numbered along n first, then m, then the batch.
 template <typename Types>
 struct GemmArgs {
   const typename Types::In *a, *b;
@@ -51,7 +51,7 @@ GemmArgs<Types> MakeGemmArgs(const GemmProblem& problem, const Operands& operand
           .tiles_n = CeilDiv(problem.n, tile_n)};
 }
 
-// The first element of a tile, and its matrix of D.
+// The first element of a tile, and the index of its matrix of D.
 struct GemmTile {
   std::int64_t row0, column0, matrix;
 };
@@ -66,8 +66,8 @@ __device__ GemmTile TileAt(const GemmArgs<Types>& args, std::int64_t index, int 
   return tile;
 }
 
-// The same tiles in another order: those that run at the same time are to need few rows of A and columns of
-// B, so they go down 16 tiles before they go right.
+// Returns the tiles in another order. Tiles that run at the same time should use few rows of A and few
+// columns of B. So the order goes down 16 tiles before it goes right.
 template <typename Types>
 __device__ GemmTile GroupedTileAt(const GemmArgs<Types>& args, std::int64_t index, int tile_m, int tile_n) {
   constexpr int kGroup = 16;
@@ -83,7 +83,7 @@ __device__ GemmTile GroupedTileAt(const GemmArgs<Types>& args, std::int64_t inde
   return tile;
 }
 
-// One matrix of a batch as op(X): element (i, j) of what is multiplied.
+// One matrix of a batch as op(X), so that element (i, j) is the one to multiply.
 template <typename T>
 struct GemmOperand {
   const T* data;
@@ -107,19 +107,19 @@ __device__ GemmOperand<typename Types::In> OperandB(const GemmArgs<Types>& args,
   return {args.b + matrix * (p.trans_b ? p.n : p.k) * p.ldb, p.ldb, p.trans_b};
 }
 
-// From sums to elements of one matrix of D.
+// Converts sums to elements of one matrix of D.
 template <typename Types>
 class GemmEpilogue {
  public:
   using Out = typename Types::Out;
   using Wide = typename Types::Wide;
 
-  // `c`: the matrix of C that goes into matrix `d`.
+  // `c`: the index of the matrix of C that is added to matrix `d`.
   __device__ GemmEpilogue(const GemmArgs<Types>& args, std::int64_t d, std::int64_t c)
       : args_(args),
         c_(args.c + c * args.problem.m * args.problem.ldc),
         d_(args.d + d * args.problem.m * args.problem.n),
-        // Without a product it does not count, not even an infinite one.
+        // Without a product alpha is ignored, even if it is infinite.
         alpha_(args.problem.k == 0
                    ? Wide{0}
                    : Pick(args.scalars->alpha_f32, args.scalars->alpha_f64, args.scalars->alpha_i64)),
@@ -129,7 +129,7 @@ class GemmEpilogue {
     return Narrow<Out>(Finish(row, column, sum));
   }
 
-  // Before it is rounded to the type of D.
+  // Returns the value before it is rounded to the type of D.
   __device__ Wide Finish(std::int64_t row, std::int64_t column, Wide sum) const {
     Wide value = alpha_ * sum;
     if (AddsC()) value = AddC(row, column, value);
@@ -140,7 +140,7 @@ class GemmEpilogue {
     return value;
   }
 
-  // Its steps; and whether D is alpha times the sums and nothing else.
+  // The separate steps of Finish. OnlyScales: true if D is only alpha times the sums.
   __device__ bool OnlyScales() const { return !AddsC() && !AddsBias() && activation() == Activation::kNone; }
   __device__ Wide alpha() const { return alpha_; }
   __device__ bool AddsC() const { return args_.problem.has_c && beta_ != Wide{0}; }
@@ -161,7 +161,7 @@ class GemmEpilogue {
 
   __device__ bool HasRow(std::int64_t row) const { return row < args_.problem.m; }
   __device__ std::int64_t columns() const { return args_.problem.n; }
-  // How many of `count` rows from `row` on, and of so many columns, are inside.
+  // Return how many of `count` rows or columns, from `row` or `column` on, are inside of D.
   __device__ int RowsInside(std::int64_t row, int count) const {
     return Inside(args_.problem.m - row, count);
   }
@@ -169,7 +169,7 @@ class GemmEpilogue {
     return Inside(args_.problem.n - column, count);
   }
 
-  // Nothing where D ends before.
+  // Does nothing outside of D.
   __device__ void Store(std::int64_t row, std::int64_t column, Wide sum) const {
     if (IsInside(row, column)) *At(row, column) = Value(row, column, sum);
   }
@@ -195,7 +195,7 @@ class GemmEpilogue {
   Wide alpha_, beta_;
 };
 
-// Calls launch(GemmTypes<...>()) with the types of the problem: f16 and bf16.
+// Calls launch(GemmTypes<...>()) with the types of an f16 or bf16 problem.
 template <typename Launch>
 cudaError_t WithHalfGemmTypes(const GemmProblem& problem, Launch launch) {
   const bool to_f32 = problem.OutDType() == DType::kF32;
@@ -210,9 +210,9 @@ cudaError_t WithHalfGemmTypes(const GemmProblem& problem, Launch launch) {
   }
 }
 
-// Calls launch(GemmTypes<...>()) with the types of the problem: integers and floats. Integers are computed
-// modulo 2^bits, in which signs make no difference unless D is wider than the operands: so an unsigned type
-// stands for both of a width.
+// Calls launch(GemmTypes<...>()) with the types of an integer or float problem. Integers are computed modulo
+// 2^bits. The sign makes no difference then, unless D is wider than the operands. So an unsigned type is used
+// for both integer types of a width.
 template <typename Launch>
 cudaError_t WithGemmTypes(const GemmProblem& problem, Launch launch) {
   switch (problem.dtype) {

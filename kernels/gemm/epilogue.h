@@ -1,4 +1,4 @@
-// The end of a matrix product, shared by every kernel that is ours.
+// The last part of a matrix product, which all our own kernels share.
 #ifndef WARPLINE_KERNELS_GEMM_EPILOGUE_H_
 #define WARPLINE_KERNELS_GEMM_EPILOGUE_H_
 
@@ -9,8 +9,8 @@
 
 namespace warpline {
 
-// In float or double. NaN stays NaN. gelu is the tanh form, as in the libraries that fuse it: D. Hendrycks,
-// K. Gimpel, "Gaussian Error Linear Units", 2016.
+// Computes in float or double. NaN stays NaN. gelu is the tanh form, as in the libraries that fuse it: D.
+// Hendrycks, K. Gimpel, "Gaussian Error Linear Units", 2016.
 template <typename V>
 WARPLINE_HOST_DEVICE V Activate(Activation activation, V x) {
   constexpr V kSqrtTwoOverPi = static_cast<V>(0.79788456080286535588L);

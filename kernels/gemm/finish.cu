@@ -1,7 +1,7 @@
-// Makes results of the sums that a library left: alpha, beta and C, the bias, the activation, rounded once.
-// A thread handles kItems vectors of 16 bytes of sums; neighbours handle neighbours. Where rows are no whole
-// vectors, it handles 16 bytes of D, which may end in the next row. Limit: memory, or the L2 where the sums
-// are still in it.
+// Computes results from a library's sums: alpha, beta and C, the bias, the activation, rounded once. A thread
+// handles kItems 16-byte vectors of sums; neighbouring threads handle neighbouring vectors. If rows do not
+// consist of whole vectors, a thread handles 16 bytes of D, which may continue in the next row. Limit:
+// memory, or the L2 cache if the sums are still in it.
 #include <cstdint>
 
 #include "kernels/fast_divisor.h"
@@ -19,7 +19,7 @@ struct alignas(sizeof(T) * kSize) Pack {
   T elements[kSize];
 };
 
-// 64-bit division is slow, and seldom needed.
+// 64-bit division is slow, and rarely needed.
 __device__ std::int64_t Divide(std::int64_t a, std::int64_t b) {
   if ((a | b) >> 32 == 0) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
   return a / b;
@@ -30,7 +30,7 @@ struct Place {
   std::int64_t matrix, row, vector;
 };
 
-// `offset` vectors after `from`.
+// Returns the position `offset` vectors after `from`.
 __device__ Place Advance(const Place& from, std::int64_t offset, std::int64_t rows,
                          std::int64_t vectors_per_row) {
   Place place = from;
@@ -93,7 +93,7 @@ cudaError_t Launch(const GemmProblem& problem, const Operands& operands, const G
   });
 }
 
-// Elements of D that make 16 bytes, of `count` in all. `columns`, `rows`: of a matrix.
+// Computes elements of D in groups of 16 bytes, of `count` in total. `columns`, `rows`: of a matrix.
 template <typename Types>
 __global__ void __launch_bounds__(kThreads)
     GemmFinishElements(const __grid_constant__ GemmArgs<Types> args, const __grid_constant__ GemmSums sums,
@@ -160,7 +160,7 @@ cudaError_t LaunchFor(const GemmProblem& problem, const Operands& operands, cons
 
 cudaError_t FinishGemm(const GemmProblem& problem, const Operands& operands, const GemmSums& sums,
                        cudaStream_t stream) {
-  switch (problem.OutDType()) {  // that of the operands does not matter here
+  switch (problem.OutDType()) {  // the type of the operands does not matter here
     case DType::kI32:
       return LaunchFor<GemmTypes<std::int8_t, std::int32_t, std::uint32_t>>(problem, operands, sums, stream);
     case DType::kF16:

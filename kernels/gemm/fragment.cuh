@@ -1,5 +1,5 @@
-// The part of `register_tiled`, `wide_loads` and `double_buffered` that multiplies: 256 threads, a 128 x 128
-// tile of D, 8 x 8 elements a thread.
+// The multiplication of `register_tiled`, `wide_loads` and `double_buffered`: 256 threads compute a 128 x 128
+// tile of D, 8 x 8 elements per thread.
 #ifndef WARPLINE_KERNELS_GEMM_FRAGMENT_CUH_
 #define WARPLINE_KERNELS_GEMM_FRAGMENT_CUH_
 
@@ -9,18 +9,18 @@ namespace warpline {
 
 inline constexpr int kGemmTile = 128;
 inline constexpr int kGemmThreads = 256;
-// Row stride of a tile of A or B in shared memory, where each row has one k. The 4 elements behind the end of
-// a row spread the stores of threads with different k over the banks. Rows stay multiples of 16 bytes.
+// Row stride of a tile of A or B in shared memory, where each row has one k. The 4 padding elements after
+// each row spread the stores of threads with different k over the banks. Rows stay multiples of 16 bytes.
 inline constexpr int kGemmTileStride = kGemmTile + 4;
 
-// A thread's 8 x 8 elements are four 4 x 4 squares, 64 apart: threads that are neighbours read neighbouring
-// 16 bytes of a tile, free of bank conflicts.
+// A thread's 8 x 8 elements are four 4 x 4 squares, 64 apart. So neighbouring threads read neighbouring 16
+// bytes of a tile, without bank conflicts.
 template <typename Wide>
 class GemmFragment {
  public:
   __device__ explicit GemmFragment(int thread) : row_(thread / 16 * 4), column_(thread % 16 * 4) {}
 
-  // Adds the products of one k: `a` and `b` are rows of the tiles.
+  // Adds the products for one k: `a` and `b` are rows of the tiles.
   __device__ void Add(const Wide* a, const Wide* b) {
     Quad from_a[2], from_b[2];
 #pragma unroll

@@ -1,13 +1,13 @@
-// Variant `gemv`: products of a few rows or, with the roles of the operands exchanged, of a few columns. The
-// large operand M is read once, in vectors of 16 bytes of which each thread has eight in flight; the few
-// vectors V that it meets come from shared memory or the L1.
+// Variant `gemv`: products with a few rows or, with swapped operands, a few columns. The large operand M is
+// read once, in 16-byte vectors; each thread has eight loads in flight. The few vectors V come from shared
+// memory or the L1 cache.
 //
-// Where the rows of M lie along its columns (`Columns`) a thread owns neighbouring columns, the warps of a
-// CTA share k, and CTAs share it too where tiles are few. Where they lie along k (`Rows`) warps share a few
-// of them. Partial sums meet in a fixed order: the bits are the same each time.
+// If the rows of M lie along its columns (`Columns`), a thread owns neighbouring columns, and the warps of a
+// CTA split k; CTAs split it too if there are few tiles. If the rows lie along k (`Rows`), warps share a few
+// rows. Partial sums are added in a fixed order, so the bits are the same each time.
 //
-// Limit: device memory, up to about eight vectors; beyond that of 16-bit types the f32 units, where `cublas`
-// has tensor cores.
+// Limit: device memory, up to about eight vectors. With more vectors of 16-bit types the f32 units are the
+// limit, while `cublas` uses tensor cores.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -19,15 +19,15 @@
 namespace warpline {
 namespace {
 
-// The addresses of both operands, and of the partial sums that the kernels leave to the last one.
+// The addresses of both operands, and of the partial sums that the kernels leave for the last kernel.
 template <typename T, typename Wide>
 struct GemvOperands {
   const T *vectors, *matrix;
   Wide* partials;  // batch x splits x vectors x columns
 };
 
-// Which part of which tile a CTA computes. Blocks are numbered along the tiles, then the splits, then the
-// batch.
+// The part of a tile that a CTA computes. Blocks are numbered along the tiles first, then the splits, then
+// the batch.
 struct GemvPart {
   std::int64_t column0, split, batch, first_k, end_k;
 };
@@ -44,8 +44,8 @@ __device__ GemvPart PartAt(const GemvPlan& plan, std::int64_t k, std::int64_t bl
   return part;
 }
 
-// A vector of what is read once, which takes no room in the L1: that is for V. Zeros, and no branch that
-// loads would wait behind, unless `is_inside`.
+// Loads a vector that is read only once. It bypasses the L1 cache, which is for V. Returns zeros unless
+// `is_inside`. It has no branch that loads would have to wait for.
 template <typename T>
 __device__ Vector16<T> LoadOnce(const T* from, bool is_inside) {
   union {
@@ -62,16 +62,16 @@ __device__ Vector16<T> LoadOnce(const T* from, bool is_inside) {
   return loaded.vector;
 }
 
-// Vectors in flight a thread; fewer where the sums fill the registers.
+// Loads in flight per thread; fewer if the sums fill the registers.
 __device__ constexpr int ColumnLoads(int vectors) { return vectors >= 8 ? 4 : 8; }
 
-// kVectors: no fewer than there are.
+// kVectors: at least the number of vectors.
 template <typename T, typename Wide, int kVectors>
 __global__ void __launch_bounds__(kGemvThreads, 2)
     GemvColumns(const __grid_constant__ GemmProblem problem, const __grid_constant__ GemvPlan plan,
                 GemvOperands<T, Wide> operands, std::int64_t first_block) {
   constexpr int kSize = Vector16<T>::kSize, kTile = 32 * kSize;
-  constexpr int kLoads = ColumnLoads(kVectors), kDepth = kGemvWarps * kLoads;  // of a round of the CTA
+  constexpr int kLoads = ColumnLoads(kVectors), kDepth = kGemvWarps * kLoads;  // of one round of the CTA
   __shared__ alignas(16) Wide values[2][kDepth][kVectors];
   __shared__ alignas(16) Wide sums_of_warps[kGemvWarps][kTile];
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
@@ -88,8 +88,8 @@ __global__ void __launch_bounds__(kGemvThreads, 2)
 #pragma unroll
     for (int u = 0; u < kLoads; ++u) {
       const std::int64_t k = k0 + u * kGemvWarps + warp;
-      // A last vector may reach beyond the columns. Its extra elements lie before the next row, or within the
-      // same 16 bytes as the end of the operand.
+      // A last vector may extend beyond the columns. Its extra elements lie before the next row, or within
+      // the same 16 bytes as the end of the operand.
       loaded[u] = LoadOnce(matrix + k * plan.ld + column, k < part.end_k && column < plan.columns);
     }
     for (int index = thread; index < kDepth * kVectors; index += kGemvThreads) {
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kGemvThreads, 2)
       values[buffer][k][i] =
           is_inside ? Widen<Wide>(vectors[i * plan.vector_row + (k0 + k) * plan.vector_k]) : Wide{0};
     }
-    __syncthreads();  // who is here has read what the other buffer held two rounds ago
+    __syncthreads();  // all threads have now read what the other buffer held two rounds ago
 #pragma unroll
     for (int u = 0; u < kLoads; ++u) {
 #pragma unroll
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kGemvThreads, 2)
 #pragma unroll
   for (int i = 0; i < kVectors; ++i) {
     if (i >= plan.vectors) break;
-    __syncthreads();  // the sums of the vector before have been read
+    __syncthreads();  // the sums of the previous vector have been read
 #pragma unroll
     for (int e = 0; e < kSize; ++e) sums_of_warps[warp][lane * kSize + e] = sums[i][e];
     __syncthreads();
@@ -126,9 +126,10 @@ __global__ void __launch_bounds__(kGemvThreads, 2)
   }
 }
 
-// Adds up each of kCount values over the lanes of a warp. Lanes halve the values between them as they go, so
-// that it takes about kCount exchanges and not five times as many. Of at least 32 values a lane ends with
-// kCount / 32, the first being number lane * kCount / 32; of fewer, with that one.
+// Adds up each of kCount values over the lanes of a warp. At each step the lanes split the values between
+// them, so that this takes about kCount exchanges, not five times as many. With at least 32 values, a lane
+// ends with kCount / 32 of them, starting with number lane * kCount / 32. With fewer values, it ends with one
+// sum, of that number.
 template <int kCount, typename Wide>
 __device__ void SumOverLanes(Wide (&values)[kCount], int lane) {
   int count = kCount;
@@ -150,7 +151,7 @@ __device__ void SumOverLanes(Wide (&values)[kCount], int lane) {
   }
 }
 
-constexpr int kRowLoads = 2;  // vectors in flight of each of a warp's rows
+constexpr int kRowLoads = 2;  // vectors in flight for each of a warp's rows
 
 template <typename Types, int kVectors>
 __global__ void __launch_bounds__(kGemvThreads, 2)
@@ -170,7 +171,7 @@ __global__ void __launch_bounds__(kGemvThreads, 2)
   const T* rows = operands.matrix + (plan.swapped ? at.a : at.b) * plan.matrix + row0 * plan.ld;
 
   Wide sums[kCount] = {};
-  const int lane_k = warp % plan.warps_k * 32 + lane;  // among those that share k
+  const int lane_k = warp % plan.warps_k * 32 + lane;  // among the lanes that share k
   const std::int64_t step = static_cast<std::int64_t>(plan.warps_k) * 32 * kSize;
   const std::int64_t whole_k = part.end_k / kSize * kSize;
   for (std::int64_t k0 = part.first_k + lane_k * kSize; k0 < whole_k; k0 += kRowLoads * step) {
@@ -201,7 +202,7 @@ __global__ void __launch_bounds__(kGemvThreads, 2)
       }
     }
   }
-  // An element each of what is no whole vector.
+  // Each lane handles one element of the part that is not a whole vector.
   if (const std::int64_t k = whole_k + lane_k; k < part.end_k) {
 #pragma unroll
     for (int j = 0; j < kRows; ++j) {
@@ -239,8 +240,8 @@ __global__ void __launch_bounds__(kGemvThreads, 2)
   }
 }
 
-// A CTA adds up the partial sums of 32 elements of D, its warps those of every eighth split, and finishes
-// them.
+// A CTA adds up the partial sums of 32 elements of D. Each of its warps adds every eighth split. Then the CTA
+// finishes the elements.
 template <typename Types>
 __global__ void __launch_bounds__(kGemvThreads)
     GemvFinish(const __grid_constant__ GemmArgs<Types> args, const __grid_constant__ GemvPlan plan,
@@ -268,7 +269,7 @@ __global__ void __launch_bounds__(kGemvThreads)
   epilogue.Store(plan.swapped ? j : i, plan.swapped ? i : j, sum);
 }
 
-// Copies V to count x vectors rows of gathered_row elements, with zeros behind k.
+// Copies V to count x vectors rows of gathered_row elements, with zeros after the end of k.
 template <typename T>
 __global__ void __launch_bounds__(kGemvThreads)
     GemvGather(const __grid_constant__ GemvPlan plan, std::int64_t k, const T* from, T* to,
@@ -280,7 +281,7 @@ __global__ void __launch_bounds__(kGemvThreads)
   to[index] = at < k ? from[matrix * plan.vector_matrix + i * plan.vector_row + at * plan.vector_k] : T(0.0f);
 }
 
-// Calls launch(std::integral_constant) with a number of vectors that there are kernels for.
+// Calls launch(std::integral_constant) with a number of vectors for which kernels exist.
 template <typename T, typename Launch>
 cudaError_t WithVectors(std::int64_t vectors, Launch launch) {
   if (vectors <= 1) return launch(std::integral_constant<int, 1>());
@@ -346,7 +347,7 @@ cudaError_t Launch(const GemmProblem& problem, const Operands& operands, GemvPla
     });
   }
   if (error != cudaSuccess || !plan.HasPartials()) return error;
-  // It does not matter what A and B were.
+  // The types of A and B no longer matter here.
   return LaunchFinish<GemmTypes<typename Types::Out, typename Types::Out, Wide>>(problem, operands, plan,
                                                                                  source.partials, stream);
 }

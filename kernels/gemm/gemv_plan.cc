@@ -8,8 +8,8 @@
 namespace warpline {
 namespace {
 
-// Vectors that there are kernels for: of more, 16-bit types would keep the f32 units busy for longer than the
-// memory.
+// Maximum number of vectors for which kernels exist. With more vectors of 16-bit types, the f32 units would
+// be slower than the memory.
 constexpr std::int64_t MostVectors(DType dtype) { return SizeOf(dtype) == 2 ? 8 : 16; }
 
 }  // namespace
@@ -31,14 +31,14 @@ GemvPlan PlanGemv(const GemmProblem& problem, const DeviceTraits& traits) {
   plan.matrix = plan.swapped ? problem.StrideA() : problem.StrideB();
 
   const std::int64_t multiprocessors = std::max(traits.multiprocessors, 1);
-  constexpr std::int64_t kMaxSplits = 64;  // eight loads at once for each of the threads that add them up
+  constexpr std::int64_t kMaxSplits = 64;  // eight loads at once for each thread that adds them up
   std::int64_t wanted = 0, least_depth = 0;
   if (plan.along_k) {
     plan.gathered_count = problem.batch.CountAlong(plan.swapped ? problem.batch.b : problem.batch.a);
     plan.gathered_row = (problem.k + per_vector - 1) / per_vector * per_vector;
     plan.gathers = plan.vector_k != 1 || (plan.vectors > 1 && plan.vector_row % per_vector != 0) ||
                    (plan.gathered_count > 1 && plan.vector_matrix % per_vector != 0);
-    // Each warp is to have some vectors a lane, or the sum over its lanes is most of the work.
+    // Each warp should have several vectors per lane. Otherwise the sum over its lanes dominates.
     constexpr std::int64_t kVectorsPerLane = 4;
     const std::int64_t per_warp = 32 * per_vector * kVectorsPerLane;
     plan.warps_k = problem.k >= 8 * per_warp   ? 8
@@ -71,14 +71,14 @@ bool GemmGemvSupports(const GemmProblem& problem, const DeviceTraits& traits) {
   const GemvPlan plan = PlanGemv(problem, traits);
   if (plan.vectors > MostVectors(problem.dtype)) return false;
   if (plan.ld % static_cast<std::int64_t>(16 / SizeOf(problem.dtype)) != 0) return false;
-  // No more workspace than other rows take for the same problem.
+  // Uses no more workspace than other rows need for the same problem.
   constexpr double kElementBytes = 8;
   return (plan.GatheredElements() + plan.PartialElements()) * kElementBytes + 256 <=
          static_cast<double>(kCublasWorkspaceBytes);
 }
 
-// True where this kernel beats the library: reading the large operand takes longer than a launch, and the
-// vectors are few.
+// True if this kernel is faster than the library: reading the large operand takes longer than a launch, and
+// there are few vectors.
 bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
   constexpr std::int64_t kMinBytes = 1 << 20;  // of the large operand
   const std::int64_t columns = std::max(problem.m, problem.n), vectors = std::min(problem.m, problem.n);
@@ -90,9 +90,9 @@ bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
   const GemvPlan plan = PlanGemv(problem, traits);
   switch (SizeOf(problem.dtype)) {
     case 2: {
-      // The library reads as fast, but for rows of D of 4 or 6 bytes, what it leaves to a second kernel, and
-      // most rows of D that are not aligned (docs/benchmarks/2026-11-26-h200-odd-rows.md). Where rows of the
-      // large operand are shorter, wgmma may be faster.
+      // The library reads as fast, with three exceptions: rows of D of 4 or 6 bytes, work that it leaves to a
+      // second kernel, and most unaligned rows of D (docs/benchmarks/2026-11-26-h200-odd-rows.md). If rows of
+      // the large operand are shorter, wgmma may be faster.
       constexpr std::int64_t kMinSwapRowElements = 2048;
       const bool has_short_rows = plan.swapped && (vectors == 2 || vectors == 3);
       const bool reads_slowly = GemmLibraryWritesSlowly(problem, traits) && vectors <= 8 &&
@@ -102,10 +102,10 @@ bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
     }
     case 4:
       if (problem.precision != Precision::kTf32) return vectors <= 8;
-      // Its tensor cores are as fast as the memory, where vectors need not be gathered.
+      // The library's tensor cores are as fast as the memory, if vectors need not be gathered.
       return plan.along_k && (vectors == 1 || (vectors == 2 && plan.gathers));
     default:
-      return false;  // of f64 likewise
+      return false;  // f64 too
   }
 }
 
@@ -115,7 +115,7 @@ std::size_t GemmGemvWorkspace(const GemmProblem& problem, const DeviceTraits& tr
 
 VariantCost GemmGemvCost(const GemmProblem& problem, const DeviceTraits& traits) {
   const GemvPlan plan = PlanGemv(problem, traits);
-  constexpr double kTensorCores = 16;  // times as fast as the f32 units; half that for tf32
+  constexpr double kTensorCores = 16;  // times as fast as the f32 units; half of that for tf32
   const double slowdown = SizeOf(problem.dtype) == 2              ? kTensorCores
                           : problem.precision == Precision::kTf32 ? kTensorCores / 2
                                                                   : 1;

@@ -1,5 +1,5 @@
-// How a product of a few rows or columns is read: which operand is the large one, how it lies in memory, and
-// into how many parts its k is split.
+// How a product with few rows or columns is read: which operand is the large one, its layout in memory, and
+// into how many parts k is split.
 #ifndef WARPLINE_KERNELS_GEMM_GEMV_PLAN_H_
 #define WARPLINE_KERNELS_GEMM_GEMV_PLAN_H_
 
@@ -13,27 +13,27 @@
 namespace warpline {
 
 inline constexpr int kGemvThreads = 256, kGemvWarps = kGemvThreads / 32;
-// Rows of the large operand that a warp reads side by side, where rows lie along k.
+// The number of rows of the large operand that a warp reads at the same time, if rows lie along k.
 WARPLINE_HOST_DEVICE constexpr int GemvRowsPerWarp(std::int64_t vectors) { return vectors > 8 ? 2 : 4; }
 
-// `vectors` rows V(i, k) times the matrix M(k, j) of `columns` columns. V is op(A) and M op(B), or, if
-// `swapped`, the transposes of op(B) and op(A), which give the transpose of D.
+// `vectors` rows V(i, k) times the matrix M(k, j) with `columns` columns. V is op(A) and M is op(B). If
+// `swapped`, they are the transposes of op(B) and op(A), and the result is the transpose of D.
 struct GemvPlan {
   bool swapped = false;
   std::int64_t vectors = 0, columns = 0;
-  // V(i, k) lies at i * vector_row + k * vector_k, M(k, j) at k + j * ld if along_k and at k * ld + j
-  // otherwise; their matrices are so many elements apart.
+  // V(i, k) lies at i * vector_row + k * vector_k. M(k, j) lies at k + j * ld if along_k, and otherwise at k
+  // * ld + j. vector_matrix and matrix are the distances between matrices in elements.
   std::int64_t vector_row = 0, vector_k = 0, vector_matrix = 0;
   std::int64_t ld = 0, matrix = 0;
   bool along_k = false;
-  // True if V is copied first, to rows that are dense and aligned, gathered_row elements apart.
+  // True if V is first copied to rows that are dense and aligned, gathered_row elements apart.
   bool gathers = false;
   std::int64_t gathered_row = 0, gathered_count = 0;
 
-  std::int64_t tile = 0;     // columns of a CTA
-  int warps_k = kGemvWarps;  // of its warps, those that share the k of a column
-  std::int64_t splits = 1;   // CTAs that share the k of a tile
-  std::int64_t depth = 0;    // k of each
+  std::int64_t tile = 0;     // columns per CTA
+  int warps_k = kGemvWarps;  // number of its warps that share the k of a column
+  std::int64_t splits = 1;   // number of CTAs that share the k of a tile
+  std::int64_t depth = 0;    // range of k per split
   std::int64_t batch = 0;
 
   std::int64_t TilesAcross() const { return CeilDiv(columns, tile); }
@@ -52,7 +52,7 @@ struct GemvPlan {
 
 GemvPlan PlanGemv(const GemmProblem& problem, const DeviceTraits& traits);
 
-// The offsets of the parts of the workspace, from its start. Valid only for plans that fit.
+// The offsets of the parts of the workspace. Valid only for plans that fit.
 struct GemvLayout {
   std::size_t partials, end;
 

@@ -1,5 +1,5 @@
-// Hopper's asynchronous instructions, each by its name in the PTX ISA: the tensor memory accelerator
-// (cp.async.bulk.tensor) and products of a warpgroup (wgmma). For sm_90a alone.
+// Hopper's asynchronous instructions, with the names of the PTX ISA: the tensor memory accelerator
+// (cp.async.bulk.tensor) and products of a warpgroup (wgmma). Only for sm_90a.
 #ifndef WARPLINE_KERNELS_GEMM_HOPPER_CUH_
 #define WARPLINE_KERNELS_GEMM_HOPPER_CUH_
 
@@ -22,7 +22,7 @@ __device__ inline void LoadBox(void* to, const CUtensorMap& map, Mbarrier& barri
       : "memory");
 }
 
-// Registers a thread of the calling warpgroup may use from here on.
+// Set how many registers each thread of the calling warpgroup may use from now on.
 template <int kCount>
 __device__ inline void GiveRegisters() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
@@ -33,9 +33,9 @@ __device__ inline void TakeRegisters() {
 }
 
 // Returns the tensor cores' descriptor of a tile in shared memory. The tile was loaded in boxes with rows of
-// 128 bytes and their 128-byte swizzle. K-major: rows of 64 along k; eight rows make 1024 bytes. MN-major:
-// rows of 64 along m or n; eight rows, along k, make 1024 bytes. The next 64 along m or n are one box
-// further.
+// 128 bytes and their 128-byte swizzle. K-major: rows have 64 elements along k; eight rows make 1024 bytes.
+// MN-major: rows have 64 elements along m or n; eight rows, along k, make 1024 bytes. The next 64 along m or
+// n are one box further.
 __device__ inline std::uint64_t TileDescriptor(const void* tile, std::uint32_t box_bytes) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
   const auto encode = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3ffff) >> 4); };
@@ -44,7 +44,7 @@ __device__ inline std::uint64_t TileDescriptor(const void* tile, std::uint32_t b
 
 __device__ inline void WgmmaFence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void WgmmaCommit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Until at most kPending of the committed groups are not complete.
+// Waits until at most kPending of the committed groups are incomplete.
 template <int kPending>
 __device__ inline void WgmmaWait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
@@ -85,8 +85,8 @@ __device__ inline void WgmmaWait() {
 // clang-format on
 
 // d = A B, or d += A B if `accumulate`: 64 x 16 times 16 x 256 elements, by the 128 threads of a warpgroup.
-// Thread t holds in d[j][0, 1] row t / 32 * 16 + t % 32 / 4, columns 8 j + t % 4 * 2 + {0, 1}; in d[j][2, 3]
-// eight rows below. kMajor: 0 where the rows of the tile run along k, 1 where they run along m or n.
+// Thread t holds in d[j][0, 1] row t / 32 * 16 + t % 32 / 4, columns 8 j + t % 4 * 2 + {0, 1}; d[j][2, 3] is
+// eight rows below. kMajor: 0 if the rows of the tile run along k, 1 if they run along m or n.
 template <typename T, int kMajorA, int kMajorB>
 __device__ inline void Wgmma(float (&d)[32][4], std::uint64_t a, std::uint64_t b, int accumulate) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {

@@ -9,10 +9,10 @@
 
 namespace warpline {
 
-// The workspace that cuBLAS asks for on Hopper. With less it leaves out its split-k algorithms.
+// The workspace that cuBLAS requests on Hopper. With less it does not use its split-k algorithms.
 inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{32} << 20;
 
-// The heuristic is asked for so many algorithms: the variant `cublas` and its configurations.
+// The number of algorithms that the heuristic is asked for: the variant `cublas` and its configurations.
 inline constexpr int kCublasAlgorithms = 16;
 
 bool GemmGemvSupports(const GemmProblem& problem, const DeviceTraits& traits);
@@ -20,15 +20,15 @@ bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmGemvWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmGemvCost(const GemmProblem& problem, const DeviceTraits& traits);
 
-// A graph holds so many calls of the library for the matrices of a batch, and no more.
+// The maximum number of library calls in a graph for the matrices of a batch.
 inline constexpr std::int64_t kMaxCublasLaunches = 16;
 
-// The types that cuBLASLt takes; those of 8 bits only into results of 32.
+// The types that cuBLASLt supports; 8-bit types only with 32-bit results.
 constexpr bool IsGemmCublasInput(DType dtype) {
   return dtype == DType::kI8 || IsFloat(dtype) || IsComplex(dtype);
 }
-// True if one call of cuBLASLt does what the API says with such matrices, C, bias and activation. Does not
-// tell whether cuBLASLt can do the batch, or supports the problem at all.
+// True if one call of cuBLASLt computes what the API promises for such matrices, C, bias and activation. It
+// does not say whether cuBLASLt can handle the batch, or supports the problem at all.
 bool GemmCublasFuses(const GemmProblem& problem);
 // True if a kernel of ours should add the bias of a tf32 product. cuBLASLt adds it slowly if rows of D are
 // not aligned (docs/benchmarks/history.md#2026-11-26-odd-products).
@@ -37,7 +37,7 @@ bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits);
 bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 
 bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& traits);
-// True if the copies pay, by an estimate.
+// True if the copies pay off, by an estimate.
 bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmCublasPackedWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmCublasPackedCost(const GemmProblem& problem, const DeviceTraits& traits);
@@ -48,8 +48,7 @@ VariantCost GemmCublasEpilogueCost(const GemmProblem& problem, const DeviceTrait
 
 // These functions treat the three variants above as one. GemmLibraryDoes: true if one of them supports the
 // problem. GemmLibraryWritesSlowly: true if they write such a D slowly (16-bit elements, unaligned rows).
-// GemmLibrarySeconds: an estimate of the seconds that they then take, or would take if one supported the
-// problem.
+// GemmLibrarySeconds: the estimated seconds that they then take, or would take if one supported the problem.
 bool GemmLibraryDoes(const GemmProblem& problem, const DeviceTraits& traits);
 bool GemmLibraryWritesSlowly(const GemmProblem& problem, const DeviceTraits& traits);
 double GemmLibrarySeconds(const GemmProblem& problem, const DeviceTraits& traits);
@@ -61,29 +60,29 @@ inline bool AreGemmRowsAligned(const GemmProblem& problem) {
 }
 
 bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits);
-// How many seconds it takes for a D that the library writes slowly, by an estimate; and whether that is less.
+// For a D that the library writes slowly: the estimated seconds of wgmma, and whether it is faster.
 double GemmWgmmaSeconds(const GemmProblem& problem, const DeviceTraits& traits);
 bool GemmWgmmaWritesFaster(const GemmProblem& problem, const DeviceTraits& traits);
 
 bool GemmWgmmaPackedSupports(const GemmProblem& problem, const DeviceTraits& traits);
-// The same with the copies.
+// Same, including the copies.
 bool GemmWgmmaPackedWritesFaster(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmWgmmaPackedWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmWgmmaPackedCost(const GemmProblem& problem, const DeviceTraits& traits);
 
-// Need the alignment of an element only.
+// These launchers need only the alignment of an element.
 CudaLaunch<GemmProblem> LaunchGemmNaive;
 CudaLaunch<GemmProblem> LaunchGemmShared;
 CudaLaunch<GemmProblem> LaunchGemmUnrolled;
 CudaLaunch<GemmProblem> LaunchGemmRegisterTiled;
-// Need A and B aligned to 16 bytes, and AreGemmRowsAligned.
-CudaLaunch<GemmProblem> LaunchGemmVectorized;  // D too
+// These launchers need A and B aligned to 16 bytes, and AreGemmRowsAligned.
+CudaLaunch<GemmProblem> LaunchGemmVectorized;  // also needs D aligned
 CudaLaunch<GemmProblem> LaunchGemmDoubleBuffered;
 CudaLaunch<GemmProblem> LaunchGemmWideLoads;
 CudaLaunch<GemmProblem> LaunchGemmWmma;
 CudaLaunch<GemmProblem> LaunchGemmMma;
 CudaLaunch<GemmProblem> LaunchGemmWgmma;
-CudaLaunch<GemmProblem> LaunchGemmWgmmaPacked;  // needs the alignment of what it does not copy
+CudaLaunch<GemmProblem> LaunchGemmWgmmaPacked;  // only for operands that it does not copy
 CudaLaunch<GemmProblem> LaunchGemmGemv;
 CudaLaunch<GemmProblem> LaunchGemmCublas;
 CudaLaunch<GemmProblem> LaunchGemmCublasPacked;

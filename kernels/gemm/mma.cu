@@ -1,13 +1,13 @@
-// Variant `mma`: tensor cores by the instructions themselves (mma.sync), for f16 and bf16 on every GPU since
-// Ampere. What it has over `wmma`: four stages of tiles in flight by asynchronous copies (cp.async), which
-// take no registers; tiles swizzled in shared memory, so that neither the copies nor ldmatrix meet in a bank;
-// the fragments of the next 16 along k loaded while those before are multiplied; sums stored from where they
-// lie. A warp has 64 x 64 elements of D, a CTA 128 x 256. The method is that of CUTLASS for sm_80
-// (https://github.com/NVIDIA/cutlass).
+// Variant `mma`: tensor cores by their own instructions (mma.sync), for f16 and bf16 on every GPU since
+// Ampere. Differences from `wmma`: four stages of tiles are in flight by asynchronous copies (cp.async),
+// which need no registers. Tiles are swizzled in shared memory, so that neither the copies nor ldmatrix have
+// bank conflicts. The fragments of the next 16 along k are loaded while the current ones are multiplied. Sums
+// are stored directly from registers. A warp has 64 x 64 elements of D, a CTA 128 x 256. The method is that
+// of CUTLASS for sm_80 (https://github.com/NVIDIA/cutlass).
 //
-// Limit: on Hopper mma.sync itself. It has half of what cuBLAS gets on an H200, and so have tiles of other
-// sizes and depths (docs/benchmarks/history.md#2026-11-23-mma).
-// Next, `wgmma`: instructions that reach all of Hopper's tensor cores.
+// Limit: on Hopper, mma.sync itself. It reaches half of cuBLAS on an H200, with tiles of other sizes and
+// depths too (docs/benchmarks/history.md#2026-11-23-mma).
+// Next, `wgmma`: instructions that use the full rate of Hopper's tensor cores.
 #include <cuda_pipeline_primitives.h>
 
 #include "kernels/allow_shared_bytes.h"
@@ -21,18 +21,19 @@ namespace {
 constexpr int kTileM = 128, kTileN = 256, kDepth = 32;
 constexpr int kStages = 4, kThreads = 256;
 constexpr int kWarpTile = 64, kWarpsN = kTileN / kWarpTile;
-constexpr int kFragmentK = 16;                                      // of an mma.sync
-constexpr int kBlocksM = kWarpTile / 16, kBlocksN = kWarpTile / 8;  // of D, of one
-constexpr int kChunk = 8;                                           // elements of 16 bytes
+constexpr int kFragmentK = 16;                                      // k of one mma.sync
+constexpr int kBlocksM = kWarpTile / 16, kBlocksN = kWarpTile / 8;  // instructions per warp
+constexpr int kChunk = 8;                                           // elements in 16 bytes
 constexpr int kSharedBytes = kStages * (kTileM + kTileN) * kDepth * 2;
 static_assert(kSharedBytes <= 99 << 10, "more than a CTA may have on sm_86, sm_89 and sm_120");
 
-// A tile in shared memory as it lies in global memory: kSize rows along k (kAlongK), or kDepth rows across
-// it. The chunks of a row change places, so that the same chunk of 8 neighbouring rows lies in all 32 banks.
+// A tile in shared memory with the same layout as in global memory: kSize rows along k (kAlongK), or kDepth
+// rows across it. The chunks of a row are permuted, so that the same chunk of 8 neighbouring rows covers all
+// 32 banks.
 template <bool kAlongK, int kSize>
 struct Tile {
   static constexpr int kRows = kAlongK ? kSize : kDepth;
-  static constexpr int kChunks = (kAlongK ? kDepth : kSize) / kChunk;  // of a row
+  static constexpr int kChunks = (kAlongK ? kDepth : kSize) / kChunk;  // per row
   static constexpr int kBytes = kSize * kDepth * 2;
 
   __device__ static unsigned Offset(unsigned row, unsigned chunk) {
@@ -40,13 +41,13 @@ struct Tile {
   }
 };
 
-// Copies the tiles of an operand, one after the other along k, with zeros where it ends.
+// Copies the tiles of an operand, one after the other along k, with zeros beyond its end.
 template <typename T, bool kAlongK, int kSize>
 class TileCopy {
  public:
   using Shape = Tile<kAlongK, kSize>;
 
-  // `first`: the first row or column of op(X), which has `count` of them and is `depth` long.
+  // `first`: the first row or column of op(X), which has `count` rows or columns of length `depth`.
   __device__ TileCopy(const GemmOperand<T>& operand, std::int64_t first, std::int64_t count,
                       std::int64_t depth, int thread)
       : data_(operand.data),
@@ -58,8 +59,8 @@ class TileCopy {
         from_(operand.data +
               (kAlongK ? (first + row_) * ld_ + chunk_ * kChunk : row_ * ld_ + first + chunk_ * kChunk)) {}
 
-  // Starts the copies of the next tile. `whole`: it does not reach beyond the operand. That is nearly always
-  // so, and to find it out for each copy took 30 % of the time.
+  // Starts the copies of the next tile. `whole`: it does not extend beyond the operand. That is nearly always
+  // the case, and checking it for each copy took 30 % of the time.
   __device__ void Next(unsigned char* tile, bool whole) {
     if (whole) {
 #pragma unroll
@@ -69,7 +70,7 @@ class TileCopy {
     } else {
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
-        // The rows that are left, and the elements that are left in one row.
+        // The remaining rows, and the remaining elements in one row.
         const std::int64_t rows = (kAlongK ? across_ : along_) - i * kRowStep;
         const std::int64_t elements = kAlongK ? along_ : across_;
         const auto inside = static_cast<int>(
@@ -97,8 +98,8 @@ class TileCopy {
   const T* from_;
 };
 
-// Four 8 x 8 matrices of 16-bit elements; lane 8 i + r gives the address of row r of the i-th. Each lane gets
-// two neighbouring elements of row lane / 4 of each, or of column lane / 4 with kTransposed.
+// Loads four 8 x 8 matrices of 16-bit elements; lane 8 i + r gives the address of row r of the i-th. From
+// each matrix, a lane gets two neighbouring elements of row lane / 4, or of column lane / 4 with kTransposed.
 template <bool kTransposed>
 __device__ void LoadMatrices(std::uint32_t (&to)[4], const unsigned char* row) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
@@ -115,7 +116,7 @@ __device__ void LoadMatrices(std::uint32_t (&to)[4], const unsigned char* row) {
   }
 }
 
-// Adds a product of 16 x 16 by 16 x 8.
+// Adds the product of a 16 x 16 and a 16 x 8 matrix.
 template <typename T>
 __device__ void MultiplyAdd(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t* b) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -131,15 +132,15 @@ __device__ void MultiplyAdd(float (&sums)[4], const std::uint32_t (&a)[4], const
   }
 }
 
-// The operands that a warp multiplies at a time: 64 x 16 of A, 16 x 64 of B.
+// The operands that a warp multiplies at a time: 64 x 16 elements of A and 16 x 64 of B.
 template <bool kTransA, bool kTransB>
 struct Fragments {
   std::uint32_t a[kBlocksM][4], b[kBlocksN / 2][4];
 
-  // The `step`-th 16 along k of a stage.
+  // Loads the fragments of the `step`-th 16 along k of a stage.
   __device__ void Load(const unsigned char* tile_a, const unsigned char* tile_b, int row, int column,
                        int step, int lane) {
-    // The order of the matrices is that of the registers of mma.sync: of A down, then along k; of B along k,
+    // The matrices are in the order of the registers of mma.sync: for A down, then along k; for B along k,
     // then to the right.
     const int in_matrix = lane % 8, first = lane / 8 % 2, second = lane / 16;
 #pragma unroll
@@ -209,7 +210,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   load_fragments(0);
   for (std::int64_t k0 = 0; k0 < p.k; k0 += kDepth) {
     load_fragments(1);
-    copy_into((stage + kStages - 1) % kStages);  // which all warps have left before the last barrier
+    copy_into((stage + kStages - 1) % kStages);  // all warps have left this stage before the last barrier
     multiply(0);
     __pipeline_wait_prior(kStages - 2);
     __syncthreads();

@@ -1,10 +1,10 @@
-// Variant `naive`: one thread an element of D, operands straight from global memory. Neighbouring threads
-// read neighbouring elements of B and the same one of A, so that reads are coalesced (not where B is
-// transposed), but each element of A is read n times and each of B m times. The one product of ours of
-// complex numbers: it computes what the library does not, for example those with k = 0.
+// Variant `naive`: one thread per element of D, operands directly from global memory. Neighbouring threads
+// read neighbouring elements of B and the same element of A, so reads are coalesced (except if B is
+// transposed). But each element of A is read n times and each element of B m times. This is our only product
+// of complex numbers: it computes what the library does not, for example with k = 0.
 //
-// Limit: the load units and the L1.
-// Next, `shared`: tiles of both lie where reading is cheaper.
+// Limit: the load units and the L1 cache.
+// Next, `shared`: tiles of both operands in shared memory, where reading is cheaper.
 #include "kernels/gemm/device.cuh"
 #include "kernels/gemm/kernels.h"
 

@@ -1,5 +1,5 @@
-// Copies operands to where rows are aligned. A thread copies single elements, so that any alignment will do;
-// neighbours copy neighbours, 16 of them each at once. Limit: memory.
+// Copies operands to aligned rows. A thread copies single elements, so any alignment works. Neighbouring
+// threads copy neighbouring elements, and each thread has 16 loads in flight. Limit: memory.
 #include <cstdint>
 
 #include "kernels/ceil_div.h"
@@ -10,7 +10,7 @@ namespace warpline {
 namespace {
 
 constexpr int kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp;
-constexpr int kItems = 16;  // loads in flight a thread: 32 KiB a multiprocessor of 16-bit elements
+constexpr int kItems = 16;  // loads in flight per thread: 32 KiB per multiprocessor for 16-bit elements
 constexpr int kRowColumns = kWarp * kItems;
 
 // A warp copies kRowColumns columns of a row.
@@ -39,9 +39,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 constexpr int kTile = 64;
-constexpr int kPitch = kTile + 4;  // bytes: 17 words, so that the rows of a column lie in different banks
+constexpr int kPitch = kTile + 4;  // bytes, which are 17 words: rows of a column lie in different banks
 
-// A CTA transposes a tile of bytes by way of shared memory. Rows and columns are those of `from`.
+// A CTA transposes a tile of bytes through shared memory. Rows and columns are those of `from`.
 __global__ void __launch_bounds__(kThreads)
     PackTransposed(const __grid_constant__ PackedOperand operand, std::int64_t tiles_rows,
                    std::int64_t tiles_columns, std::int64_t first_block) {

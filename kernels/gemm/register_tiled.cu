@@ -1,10 +1,10 @@
-// Variant `register_tiled`: 128 x 128 x 8 tiles, 8 x 8 elements of D in the registers of a thread, so that 16
-// words from shared memory serve 64 multiplications. Any shape, alignment and type, as elements are loaded
-// one by one.
+// Variant `register_tiled`: 128 x 128 x 8 tiles, with 8 x 8 elements of D in the registers of a thread. So 16
+// words from shared memory serve 64 multiplications. It supports any shape, alignment and type, since
+// elements are loaded one by one.
 //
-// Limit: loads of one element each, of which every one takes an address and a bound; and a barrier before and
-// after every 8 steps of k.
-// Next, `wide_loads`: 16 bytes a load.
+// Limit: loads of one element each, with an address and a bounds check for every load; and a barrier before
+// and after every 8 steps of k.
+// Next, `wide_loads`: 16 bytes per load.
 #include "kernels/gemm/fragment.cuh"
 #include "kernels/gemm/kernels.h"
 
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kGemmThreads)
 #pragma unroll
     for (int load = 0; load < kGemmTile * kDepth / kGemmThreads; ++load) {
       const int index = thread + load * kGemmThreads;
-      // Neighbouring threads along the rows of each matrix as it lies in memory.
+      // Neighbouring threads load along the rows of each matrix as stored in memory.
       const int row = a.trans ? index % kGemmTile : index / kDepth;
       const int k_a = a.trans ? index / kGemmTile : index % kDepth;
       const int column = b.trans ? index / kDepth : index % kGemmTile;

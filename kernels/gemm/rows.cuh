@@ -1,5 +1,5 @@
-// Stores sums that lie as the tensor cores leave them: of each row of D four neighbouring lanes have two of
-// every 8 columns.
+// Stores sums in the layout that the tensor cores produce: in each row of D, four neighbouring lanes each
+// have two of every 8 columns.
 #ifndef WARPLINE_KERNELS_GEMM_ROWS_CUH_
 #define WARPLINE_KERNELS_GEMM_ROWS_CUH_
 
@@ -10,7 +10,7 @@
 
 namespace warpline {
 
-// True if rows of D are multiples of 16 bytes (of 8 for f32, whose pairs fill sectors as they are).
+// True if rows of D are multiples of 16 bytes (8 bytes for f32, whose pairs fill sectors anyway).
 template <typename Types>
 bool SuitGemmRowVectors(const GemmArgs<Types>& args) {
   const std::int64_t per_store = std::is_same_v<typename Types::Out, float> ? 2 : 8;
@@ -34,7 +34,7 @@ inline __device__ void TransposeQuad(std::uint32_t (&words)[4], int q) {
   }
 }
 
-// Two neighbouring elements of D as a word: one instruction rounds both.
+// Rounds two neighbouring elements of D to a word with one instruction.
 template <typename Out>
 __device__ std::uint32_t RoundToWord(float2 sums) {
   std::uint32_t word;
@@ -49,7 +49,7 @@ __device__ std::uint32_t RoundToWord(float2 sums) {
   return word;
 }
 
-// A thread's part of 16 rows: in every 8 columns, two elements of a row and two of the eighth row below.
+// A thread's part of 16 rows: in every 8 columns, two elements of a row, and two of the row eight below.
 template <int kBlocks>
 using Sums = float[kBlocks][4];
 
@@ -58,9 +58,9 @@ __device__ float2 PairAt(const Sums<kBlocks>& sums, int block, float factor) {
   return {sums[block][kHalf * 2] * factor, sums[block][kHalf * 2 + 1] * factor};
 }
 
-// Stores what a thread has of one row (kHalf: of the lower one), times `factor`: of every 8 columns from `d`
-// on two, as it is lane q of the four that have the row. Only the first `columns` are inside of D, and none
-// of them if it is 0. `as_vectors`: as SuitGemmRowVectors says.
+// Stores a thread's sums of one row (kHalf: of the lower one), times `factor`. Lane q of the four that share
+// the row has two of every 8 columns from `d` on. Only the first `columns` are inside of D; 0 means none.
+// `as_vectors`: see SuitGemmRowVectors.
 template <int kHalf, typename Out, int kBlocks>
 __device__ void StoreRow(Out* d, int columns, int q, const Sums<kBlocks>& sums, float factor,
                          bool as_vectors) {
@@ -94,10 +94,10 @@ __device__ void StoreRow(Out* d, int columns, int q, const Sums<kBlocks>& sums, 
   }
 }
 
-// Unaligned rows of D of 2-byte elements, eight of one warp at a time, by way of shared memory: a
-// warp stores words of one row at a time, side by side. As they lie in registers, a row could be stored as
-// single elements only, since its words begin in the middle of a lane's pairs, and the four lanes that have
-// it would fill less than half of a sector.
+// Stores unaligned rows of D with 2-byte elements, eight rows of a warp at a time, through shared memory: a
+// warp stores contiguous words of one row at a time. Directly from registers, a row could only be stored as
+// single elements, since its words begin in the middle of a lane's pairs. Then the four lanes that share the
+// row would fill less than half of a sector.
 template <typename Out, int kBlocks>
 struct StagedRows {
   static_assert(sizeof(Out) == 2 && kBlocks % 8 == 0);
@@ -107,8 +107,9 @@ struct StagedRows {
   static constexpr int kPitch = kRowWords + 4;
   static constexpr int kBytes = kRows * kPitch * 4;
 
-  // `d`: where the first of the rows begins, of which so many, and so many columns, are inside of D. Lane i
-  // has what lane i % 4 has of row i / 4; it is stored times `factor`. `stage`: kBytes of the warp's own.
+  // `d`: the start of the first row. `rows` and `columns`: how many are inside of D. Lane i has the part of
+  // row i / 4 that lane i % 4 of a row has; it is stored times `factor`. `stage`: kBytes of shared memory
+  // that only this warp uses.
   template <int kHalf>
   __device__ static void Store(Out* d, std::int64_t ld, int rows, int columns, const Sums<kBlocks>& sums,
                                float factor, std::uint32_t* stage) {
@@ -128,11 +129,12 @@ struct StagedRows {
   }
 
  private:
-  // How many elements before the row its first word of D begins.
+  // Returns how many elements before the row its first word of D begins.
   __device__ static int Skipped(const Out* to) {
     return reinterpret_cast<std::uintptr_t>(to) % 4 != 0 ? 1 : 0;
   }
-  // Word `word` of D, counted from that one on, which is not the first one where it begins before the row.
+  // Returns word `word` of D, counted from that first word. Must not be called for a word that begins before
+  // the row.
   __device__ static std::uint32_t WordAt(const std::uint32_t* from, int word, int skipped) {
     return __funnelshift_r(from[word - skipped], from[word], 16 * skipped);
   }
@@ -168,11 +170,11 @@ struct StagedRows {
         StoreHalf(to, from[0]);
       }
     }
-    // The last one of a whole row that begins within a word.
+    // Stores the last element of a whole row that begins within a word.
     if (lane < skipped && columns == kRowWords * 2) StoreHalf(to + columns - 1, from[kRowWords - 1] >> 16);
   }
 
-  // The lower half of the word.
+  // Stores the lower half of the word.
   __device__ static void StoreHalf(Out* to, std::uint32_t word) {
     *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(word);
   }
@@ -180,10 +182,10 @@ struct StagedRows {
 
 }  // namespace gemm_rows
 
-// Makes elements of D of the sums that lane q of the four has of `row` and of the eighth row below, from
-// `column0` on, up to a factor, which it returns; those that are not inside of D mean nothing. Each step of
-// the epilogue goes over all of them before the next one begins: all steps in turn, repeated for each sum, do
-// not fit into the instruction cache.
+// Turns a lane's sums into elements of D, up to a factor, which it returns. The sums are those that lane q of
+// four has of `row` and of the row eight below, from `column0` on. Values outside of D are undefined. Each
+// step of the epilogue processes all sums before the next step begins. All steps in turn, repeated for each
+// sum, would not fit into the instruction cache.
 template <typename Types, int kBlocks>
 __device__ float FinishGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_t row, std::int64_t column0,
                                 int q, gemm_rows::Sums<kBlocks>& sums) {
@@ -194,7 +196,7 @@ __device__ float FinishGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_
 #pragma unroll
     for (int j = 0; j < kBlocks; ++j) {
       step(sums[j], j * 8 + q * 2);
-      // Else the loads of all sums would come first, and registers do not hold as much.
+      // Without this, the compiler would move all loads to the front, which needs too many registers.
       if (j % kAtATime == kAtATime - 1) asm volatile("" ::: "memory");
     }
   };
@@ -242,7 +244,7 @@ __device__ float FinishGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_
   return 1;
 }
 
-// The same, and stores them.
+// Same, and stores the elements.
 template <typename Types, int kBlocks>
 __device__ void StoreGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_t row, std::int64_t column0,
                               int q, gemm_rows::Sums<kBlocks>& sums, bool as_vectors) {
@@ -254,8 +256,8 @@ __device__ void StoreGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_t 
   gemm_rows::StoreRow<1>(epilogue.At(row + 8, column0), columns_of(row + 8), q, sums, factor, as_vectors);
 }
 
-// The same of all 16 rows of a warp from `row0` on, by way of shared memory: elements of 2 bytes, rows of D
-// that are unaligned. `stage`: StagedRows::kBytes of the warp's own.
+// Same for all 16 rows of a warp from `row0` on, through shared memory: for 2-byte elements and unaligned
+// rows of D. `stage`: StagedRows::kBytes of shared memory that only this warp uses.
 template <typename Types, int kBlocks>
 __device__ void StoreGemmRowsStaged(const GemmEpilogue<Types>& epilogue, std::int64_t row0,
                                     std::int64_t column0, gemm_rows::Sums<kBlocks>& sums,

@@ -3,11 +3,12 @@
 namespace warpline {
 namespace {
 
-// From the driver that is here: linking to it would keep the program from starting where there is none.
+// Finds the function in the installed driver. If the program linked to it, it would not start without a
+// driver.
 decltype(&cuTensorMapEncodeTiled) FindEncoder() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  constexpr unsigned kVersion = 12000;  // the first with this function
+  constexpr unsigned kVersion = 12000;  // the first driver version with this function
   const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kVersion,
                                                              cudaEnableDefault, &found);
   if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
@@ -27,7 +28,7 @@ cudaError_t MakeTensorMap(const MatrixBoxes& boxes, CUtensorMap* map) {
   const cuuint32_t steps[] = {1, 1, 1};
   const auto type =
       boxes.dtype == DType::kBF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-  // Sizes past what the unit takes are refused here.
+  // Returns an error for sizes that the unit does not support.
   const CUresult result = encode(map, type, 3, const_cast<void*>(boxes.data), dims, strides, box, steps,
                                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);

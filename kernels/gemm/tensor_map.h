@@ -11,9 +11,9 @@
 
 namespace warpline {
 
-// `count` matrices of f16 or bf16, `rows` rows of `columns` elements each, rows ld elements apart, one matrix
-// after the other. The data and its rows are multiples of 16 bytes. Loads take boxes of 64 columns and
-// box_rows rows of one matrix, with the 128-byte swizzle; what is beyond the matrix arrives as zeros.
+// `count` contiguous matrices of f16 or bf16, with `rows` rows of `columns` elements each, ld elements apart.
+// The address and row stride must be multiples of 16 bytes. Loads take boxes of 64 columns and box_rows rows
+// of one matrix, with the 128-byte swizzle. Elements beyond the matrix are loaded as zeros.
 struct MatrixBoxes {
   static constexpr int kColumns = 64;
 

@@ -1,4 +1,4 @@
-// The kernel of `shared` and `unrolled`: one thread an element of D, 32 x 32 tiles of A and B in shared
+// The kernel of `shared` and `unrolled`: one thread per element of D, with 32 x 32 tiles of A and B in shared
 // memory.
 #ifndef WARPLINE_KERNELS_GEMM_TILE32_CUH_
 #define WARPLINE_KERNELS_GEMM_TILE32_CUH_
@@ -7,10 +7,10 @@
 
 namespace warpline {
 
-inline constexpr int kGemmTile32 = 32;  // a warp reads one row of a tile: coalesced, whatever is transposed
+inline constexpr int kGemmTile32 = 32;  // a warp reads one row of a tile: coalesced, even if transposed
 
-// The tile of op(X) at (row0, column0), zero beyond its rows x columns elements. Threads run along the rows
-// of X as it lies in memory.
+// Loads the tile of op(X) at (row0, column0), with zeros beyond its rows x columns elements. Neighbouring
+// threads load along the rows of X as stored in memory.
 template <typename T, typename Wide>
 __device__ void LoadTile32(const GemmOperand<T>& source, std::int64_t row0, std::int64_t column0,
                            std::int64_t rows, std::int64_t columns,
@@ -23,14 +23,14 @@ __device__ void LoadTile32(const GemmOperand<T>& source, std::int64_t row0, std:
   tile[i][j] = value;
 }
 
-// One CTA of 32 x 32 threads computes one tile of one matrix of D. kUnroll: of the loop along k in a tile.
+// One CTA of 32 x 32 threads computes one tile of one matrix of D. kUnroll: unroll factor of the loop along k
+// in a tile.
 template <typename Types, int kUnroll>
 __global__ void __launch_bounds__(kGemmTile32* kGemmTile32)
     GemmTile32(const __grid_constant__ GemmArgs<Types> args, std::int64_t first_tile) {
   using Wide = typename Types::Wide;
-  // Padded by 16 bytes: rows stay aligned, so that loads of several k can be one. (An operand that is
-  // transposed is stored down a column, which has four-way conflicts so; with a pad of one word it would have
-  // none.)
+  // Padded by 16 bytes: rows stay aligned, so that several k can be loaded at once. (A transposed operand is
+  // stored along columns, with four-way bank conflicts. A pad of one word would avoid them.)
   __shared__ alignas(16) Wide tile_a[kGemmTile32][kGemmTile32 + 4];
   __shared__ alignas(16) Wide tile_b[kGemmTile32][kGemmTile32 + 4];
   const GemmProblem& p = args.problem;

@@ -1,5 +1,5 @@
-// Variant `unrolled`: `shared` with the loop over a tile unrolled, so that addresses are constants in the
-// instructions and loads are issued ahead of their use.
+// Variant `unrolled`: `shared` with the loop over a tile unrolled. So addresses are constants in the
+// instructions, and loads are issued ahead of their use.
 //
 // Limit: two loads from shared memory for every multiplication.
 // Next, `vectorized`: each loaded word is used more often.

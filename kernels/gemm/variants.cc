@@ -16,7 +16,7 @@ bool IsSingleOrDouble(DType dtype) { return dtype == DType::kF32 || dtype == DTy
 
 bool SupportsAll(const GemmProblem&, const DeviceTraits&) { return true; }
 bool SupportsVectors(const GemmProblem& problem, const DeviceTraits&) { return AreGemmRowsAligned(problem); }
-// Rows of D are as long as n.
+// The row length of D is n.
 bool SupportsVectorsInD(const GemmProblem& problem, const DeviceTraits&) {
   return AreGemmRowsAligned(problem) &&
          problem.n % static_cast<std::int64_t>(16 / SizeOf(problem.dtype)) == 0;
@@ -25,7 +25,7 @@ bool SupportsVectorsInD(const GemmProblem& problem, const DeviceTraits&) {
 bool HasCublas(const DeviceTraits& traits) { return traits.has_cublaslt; }
 bool IsHopper(const DeviceTraits& traits) { return traits.compute_capability == 90; }
 
-// True if the problem suits these tiles. With few large tiles most of the GPU has none. With a small matrix
+// True if the problem suits these tiles. With few large tiles, most of the GPU is idle. With a small matrix,
 // most of a tile is empty.
 template <int kTileM, int kTileN>
 bool FillsTiles(const GemmProblem& problem, const DeviceTraits& traits) {
@@ -49,11 +49,11 @@ bool SuitsWideLoads(const GemmProblem& problem, const DeviceTraits& traits) {
   return problem.dtype != DType::kF64 && FillsTiles<128, 128>(problem, traits);
 }
 
-// Cost of a rung whose CTAs compute tiles of kTileM x kTileN, kCtas of them at a time on a multiprocessor. On
-// large problems the rung takes kSlowdown times as long as cuBLASLt. On 16-bit types it takes kSlowdownHalf
-// times as long: there most rungs use the f32 units (docs/benchmarks/2026-11-23-h200-ladder.md). The empty
-// part of a tile costs as much as the rest of the tile. The last wave, which may be the only one, costs as
-// much as any other.
+// The cost of a rung whose CTAs compute tiles of kTileM x kTileN, with kCtas of them at a time per
+// multiprocessor. On large problems the rung takes kSlowdown times as long as cuBLASLt. On 16-bit types it
+// takes kSlowdownHalf times as long: there most rungs use the f32 units
+// (docs/benchmarks/2026-11-23-h200-ladder.md). The empty part of a tile costs as much as the rest. The last
+// wave, which may be the only one, costs as much as any other.
 template <int kTileM, int kTileN, int kCtas, int kSlowdown, int kSlowdownHalf>
 VariantCost TileCost(const GemmProblem& problem, const DeviceTraits& traits) {
   const std::int64_t count = problem.batch.Count();
@@ -62,15 +62,15 @@ VariantCost TileCost(const GemmProblem& problem, const DeviceTraits& traits) {
   const double computed = static_cast<double>(CeilDiv(tiles, wave) * wave) * kTileM * kTileN;
   const double asked =
       static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(count);
-  constexpr int kTf32 = 8;  // times as fast, which takes tensor cores
+  constexpr int kTf32 = 8;  // speedup, with tensor cores
   const int slowdown = IsHalf(problem.dtype)                   ? kSlowdownHalf
                        : problem.precision == Precision::kTf32 ? kTf32 * kSlowdown
                                                                : kSlowdown;
   return {.arithmetic = slowdown * computed / std::max(asked, 1.0)};
 }
 
-// Configurations of the rows that call cuBLASLt: its algorithms in the order of its heuristic. The first
-// algorithm is the row itself.
+// Configurations of the rows that call cuBLASLt: its algorithms in the order of its heuristic. The row itself
+// uses the first algorithm.
 constexpr std::array<std::string_view, kCublasAlgorithms - 1> kCublas = {
     "cublas:2",  "cublas:3",  "cublas:4",  "cublas:5",  "cublas:6",  "cublas:7",  "cublas:8", "cublas:9",
     "cublas:10", "cublas:11", "cublas:12", "cublas:13", "cublas:14", "cublas:15", "cublas:16"};
@@ -86,7 +86,7 @@ constexpr std::array<std::string_view, kCublasAlgorithms - 1> kCublasEpilogue = 
 
 std::size_t NoWorkspace(const GemmProblem&, const DeviceTraits&) { return 0; }
 
-// From the fastest down; the ladder of a kernel's history goes up.
+// Ordered from fastest to slowest; the ladder in docs/kernels.md goes the other way.
 constexpr CudaVariant<GemmProblem> kVariants[] = {
     {.name = "gemv",
      .summary = "few rows or columns: the large operand read once, k shared by warps and CTAs",
@@ -151,7 +151,7 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
          },
      .cost = TileCost<128, 256, 1, 1, 1>,
      .step = 10},
-    // Behind wgmma, which adds the bias where the sums are.
+    // This row comes after wgmma, which adds the bias to the sums in registers.
     {.name = "cublas_epilogue",
      .summary = "sums by cuBLASLt, then C, bias and activation in a kernel of ours",
      .reproducible = true,

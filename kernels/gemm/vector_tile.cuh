@@ -7,8 +7,7 @@
 
 namespace warpline {
 
-// kBuffers: 1, and all threads wait for a tile before they multiply it; or 2, and they load the next one
-// meanwhile.
+// kBuffers: 1: all threads wait for a tile before they multiply it. 2: they load the next tile meanwhile.
 template <typename Types, int kBuffers>
 __global__ void __launch_bounds__(kGemmThreads, sizeof(typename Types::In) == 4 ? 2 : 1)
     GemmVectorTile(const __grid_constant__ GemmArgs<Types> args, std::int64_t first_tile) {
@@ -30,7 +29,8 @@ __global__ void __launch_bounds__(kGemmThreads, sizeof(typename Types::In) == 4 
     load_b.Load(b, k0, tile.column0, p.k, p.n, thread);
   };
   const auto store = [&](int buffer) {
-    // Each row of a tile in shared memory has one k, so vectors that run along k are stored by elements.
+    // Each row of a tile in shared memory has one k. So vectors that run along k are stored element by
+    // element.
     if (a.trans) {
       load_a.ForEachVector(true, thread, [&](int i, int j, const Vector16<T>& v) {
         *reinterpret_cast<Vector16<T>*>(&tiles_a[buffer][j][i]) = v;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kGemmThreads, sizeof(typename Types::In) == 4 
       const bool has_next = k0 + kDepth < p.k;
       if (has_next) load(k0 + kDepth);
       multiply(buffer);
-      // The other buffer was last read before the barrier of the step before.
+      // The other buffer was last read before the barrier of the previous step.
       if (has_next) store(buffer ^ 1);
       __syncthreads();
       buffer ^= 1;

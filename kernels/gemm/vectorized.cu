@@ -1,10 +1,10 @@
-// Variant `vectorized`: a thread computes a vector of 16 bytes of D, so that global memory and the tile of B
-// are accessed in vectors: one load of a word of A and one of a vector of B for four multiplications (two in
-// f64).
+// Variant `vectorized`: a thread computes a 16-byte vector of D, so that global memory and the tile of B are
+// accessed in vectors. Four multiplications (two in f64) need one load of a word of A and one of a vector of
+// B.
 //
-// Limit: shared memory, still.
-// Next, `register_tiled`: a square of D for a thread, of which loads grow with the side and multiplications
-// with the area.
+// Limit: still shared memory.
+// Next, `register_tiled`: each thread computes a square of D. Its loads grow with the side, its
+// multiplications with the area.
 #include "kernels/gemm/kernels.h"
 #include "kernels/gemm/vectors.cuh"
 
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kThreads)
     GemmTileLoad<T, kDepth, kColumns, kThreads> load_b;
     load_a.Load(a, tile.row0, k0, p.m, p.k, thread);
     load_b.Load(b, k0, tile.column0, p.k, p.n, thread);
-    __syncthreads();  // the tiles before have been used
+    __syncthreads();  // the previous tiles have been used
     load_a.ForEachElement(a.trans, thread, [&](int i, int j, T element) { tile_a[i][j] = element; });
     if (b.trans) {
       load_b.ForEachElement(true, thread, [&](int i, int j, T element) {

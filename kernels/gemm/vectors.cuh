@@ -1,4 +1,4 @@
-// Operands in vectors of 16 bytes, whatever is transposed; and what problems must be like for that.
+// Loads operands in 16-byte vectors, transposed or not, and checks whether a problem allows that.
 #ifndef WARPLINE_KERNELS_GEMM_VECTORS_CUH_
 #define WARPLINE_KERNELS_GEMM_VECTORS_CUH_
 
@@ -9,8 +9,8 @@
 
 namespace warpline {
 
-// Elements [first, first + kSize) of a row with `count` elements, 0 behind its end. The row and `first` are
-// multiples of 16 bytes.
+// Loads elements [first, first + kSize) of a row with `count` elements; 0 beyond its end. The row and `first`
+// must be multiples of 16 bytes.
 template <typename T>
 __device__ Vector16<T> LoadGemmVector(const T* row, std::int64_t first, std::int64_t count) {
   using Vector = Vector16<T>;
@@ -21,7 +21,7 @@ __device__ Vector16<T> LoadGemmVector(const T* row, std::int64_t first, std::int
   return vector;
 }
 
-// Loads a kRows x kColumns tile of op(X) with kThreads threads, in vectors along the rows of X as it lies in
+// Loads a kRows x kColumns tile of op(X) with kThreads threads, in vectors along the rows of X as stored in
 // memory. The vectors stay in registers, so that they can be loaded long before they are stored.
 template <typename T, int kRows, int kColumns, int kThreads>
 class GemmTileLoad {
@@ -30,7 +30,7 @@ class GemmTileLoad {
   static constexpr int kVector = Vector::kSize;
   static constexpr int kLoads = (kRows * kColumns / kVector + kThreads - 1) / kThreads;
 
-  // The tile at (row0, column0) of op(X), which has rows x columns elements; 0 beyond them.
+  // Loads the tile at (row0, column0) of op(X), which has rows x columns elements; 0 beyond them.
   __device__ void Load(const GemmOperand<T>& source, std::int64_t row0, std::int64_t column0,
                        std::int64_t rows, std::int64_t columns, int thread) {
     ForEach(source.trans, thread, [&](int load, int i, int j) {
@@ -44,7 +44,7 @@ class GemmTileLoad {
     });
   }
 
-  // Calls put(i, j, element) with each element that was loaded and its place in the tile.
+  // Calls put(i, j, element) for each loaded element with its position in the tile.
   template <typename Put>
   __device__ void ForEachElement(bool trans, int thread, Put put) const {
     ForEach(trans, thread, [&](int load, int i, int j) {
@@ -54,7 +54,7 @@ class GemmTileLoad {
       }
     });
   }
-  // Calls put(i, j, vector) with each vector and the place of its first element.
+  // Calls put(i, j, vector) for each vector with the position of its first element.
   template <typename Put>
   __device__ void ForEachVector(bool trans, int thread, Put put) const {
     ForEach(trans, thread, [&](int load, int i, int j) { put(i, j, vectors_[load]); });

@@ -1,11 +1,13 @@
-// Variant `wgmma`: the tensor cores of Hopper as they are meant to be used. A CTA of three warpgroups stays
-// on its multiprocessor and computes tile after tile of 128 x 256 elements of D: one warpgroup has the tensor
-// memory accelerator fill a ring of tiles of A and B in shared memory, the other two multiply, each 64 rows,
-// with instructions that read shared memory themselves. Tails are zeros from the accelerator and stores that
-// are left out. Unaligned rows of D of 16-bit elements go by way of shared memory (rows.cuh).
+// Variant `wgmma`: the tensor cores of Hopper with their native instructions. A CTA of three warpgroups stays
+// on its multiprocessor and computes one 128 x 256 tile of D after another. In one warpgroup, the tensor
+// memory accelerator fills a ring of tiles of A and B in shared memory. The other two multiply 64 rows each,
+// with instructions that read shared memory directly. At the edges, the accelerator fills with zeros, and
+// stores outside of D are skipped. Unaligned rows of D with 16-bit elements are stored through shared memory
+// (rows.cuh).
 //
-// Limit: both multiplying warpgroups store D at the same time, while the tensor cores wait; and neighbouring
-// CTAs load the same tiles, which a cluster could share. That is what remains of a gap to cuBLAS.
+// Limit: both multiplying warpgroups store D at the same time, while the tensor cores wait. Also,
+// neighbouring CTAs load the same tiles, which a cluster could share. This explains the remaining gap to
+// cuBLAS.
 #include <algorithm>
 #include <cstring>
 
@@ -29,7 +31,7 @@ constexpr int kElementBytes = 2;
 constexpr int kTileBytesA = kTileM * kDepth * kElementBytes, kTileBytesB = kTileN * kDepth * kElementBytes;
 constexpr int kStageBytes = kTileBytesA + kTileBytesB;
 constexpr int kSwizzleAlignment = 1024;
-// To store rows of D by, of each warp.
+// Memory for each warp to store rows of D.
 constexpr int kRowBytes = gemm_rows::StagedRows<__half, kTileN / 8>::kBytes;
 constexpr int kSharedBytes =
     kStages * kStageBytes + kSwizzleAlignment + kConsumers * kWarpgroup / 32 * kRowBytes;
@@ -40,8 +42,8 @@ struct TensorMaps {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-constexpr int kBoxBytes = 64 * 64 * kElementBytes;  // 64 x 64 elements, whichever way they lie
-// Which stage of the ring is next, and the parity of its phase.
+constexpr int kBoxBytes = 64 * 64 * kElementBytes;  // 64 x 64 elements, in either layout
+// The next stage of the ring, and the parity of its phase.
 struct RingPosition {
   int stage = 0;
   std::uint32_t parity = 0;
@@ -58,7 +60,7 @@ struct Ring {
   Mbarrier full[kStages], empty[kStages];
 };
 
-// Fills the ring with the tiles of A and B, in the order in which they will be multiplied. One thread.
+// Fills the ring with the tiles of A and B, in the order of their multiplication. Runs on one thread.
 template <typename Types, bool kTransA, bool kTransB>
 __device__ void Produce(const GemmArgs<Types>& args, const TensorMaps& maps, unsigned char* stages,
                         Ring& ring, std::int64_t tiles) {
@@ -92,11 +94,11 @@ __device__ void Produce(const GemmArgs<Types>& args, const TensorMaps& maps, uns
   }
 }
 
-// Multiplies what is in the ring; `group` of the two takes the upper or lower 64 rows of a tile.
+// Multiplies the tiles in the ring; `group` 0 or 1 computes the upper or lower 64 rows of a tile.
 template <typename Types, bool kTransA, bool kTransB>
 __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring& ring, std::int64_t tiles,
                         int group, bool store_vectors) {
-  // From 16 elements along k to the next, in descriptors' units of 16 bytes.
+  // The distance from 16 elements along k to the next 16, in the descriptors' units of 16 bytes.
   constexpr int kStepA = kTransA ? 16 * 128 / 16 : 32 / 16, kStepB = kTransB ? 32 / 16 : 16 * 128 / 16;
   constexpr int kMajorA = kTransA ? 1 : 0, kMajorB = kTransB ? 0 : 1;
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup, warp = thread / 32, lane = thread % 32;
@@ -120,14 +122,14 @@ __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring
                                                     descriptor_b + step * kStepB, k0 > 0 || step > 0 ? 1 : 0);
       }
       WgmmaCommit();
-      // One group stays in flight; the stage of the one before is free.
+      // One group stays in flight; the stage of the previous group is free.
       WgmmaWait<1>();
       if (last_stage >= 0 && lane == 0) ring.empty[last_stage].Arrive();
       last_stage = at.stage;
       at.Advance();
     }
     WgmmaWait<0>();
-    // No read of the sums may move to before the wait, of which the compiler does not know that it completes
+    // Reads of the sums must not move before the wait. The compiler does not know that the wait completes
     // them.
 #pragma unroll
     for (auto& of_eight : sums) {
@@ -162,13 +164,13 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < kStages; ++stage) {
       ring.full[stage].Init(1);
-      ring.empty[stage].Init(kConsumers * kWarpgroup / 32);  // one arrival a warp
+      ring.empty[stage].Init(kConsumers * kWarpgroup / 32);  // one arrival per warp
     }
     FenceMbarrierInit();
   }
   __syncthreads();
   const int group = static_cast<int>(threadIdx.x) / kWarpgroup;
-  // The accumulators of 64 x 256 elements are 128 registers a thread.
+  // The accumulators of 64 x 256 elements need 128 registers per thread.
   if (group == kConsumers) {
     GiveRegisters<40>();
     if (threadIdx.x % kWarpgroup == 0) Produce<Types, kTransA, kTransB>(args, maps, stages, ring, tiles);
@@ -177,7 +179,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     Consume<Types, kTransA, kTransB>(args, stages, ring, tiles, group, store_vectors);
   }
 #else
-  __trap();  // selected for Hopper alone, for which sm_90a is compiled
+  __trap();  // only selected for Hopper, for which sm_90a is compiled
 #endif
 }
 
@@ -224,8 +226,9 @@ bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits) {
 }
 
 double GemmWgmmaSeconds(const GemmProblem& problem, const DeviceTraits& traits) {
-  // Seconds on an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md). kStep: a tile, for each element of k.
-  // kTile: to write a tile. kBias, kC, kGelu: the extra time for a bias, C and gelu. C has not been measured.
+  // Seconds on an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md). kStep: time of a tile for each element
+  // of k. kTile: time to write a tile. kBias, kC, kGelu: extra time for a bias, C and gelu. C has not been
+  // measured.
   constexpr double kLaunch = 5e-6, kStep = 10e-9, kTile = 4e-6, kBias = 2.5e-6, kC = 5e-6, kGelu = 6e-6;
   double tile = kTile + kStep * static_cast<double>(problem.k);
   if (problem.has_bias) tile += kBias;

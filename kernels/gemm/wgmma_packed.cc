@@ -1,9 +1,9 @@
-// Variant `wgmma_packed`: `wgmma` after operands were copied to where rows are 16 bytes apart or a multiple,
-// as the tensor memory accelerator wants them. For products of which nothing is aligned: the library writes
-// such a D slowly, or leaves sums to a second kernel, and `wgmma` writes it itself, with C, bias and
+// Variant `wgmma_packed`: `wgmma` after operands were copied so that rows are a multiple of 16 bytes apart,
+// as the tensor memory accelerator requires. It is for products where nothing is aligned: the library writes
+// such a D slowly, or leaves sums to a second kernel. `wgmma` writes it directly, with C, bias and
 // activation.
 //
-// Limit: that of `wgmma`, and memory, through which operands go once more each way.
+// Limit: that of `wgmma`, and memory, which operands pass once more in each direction.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ constexpr std::int64_t kVectorBytes = 16;
 
 bool IsAligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % kVectorBytes == 0; }
 
-// The product that `wgmma` computes instead, from operands of which some are copied.
+// The product that `wgmma` computes, with some operands replaced by copies.
 struct Packing {
   GemmProblem product;
   bool packs_a = false, packs_b = false;
@@ -36,7 +36,7 @@ struct Packing {
 
   std::int64_t CountA() const { return product.batch.CountAlong(product.batch.a); }
   std::int64_t CountB() const { return product.batch.CountAlong(product.batch.b); }
-  // The bytes of the operands that are copied.
+  // The sizes of the copied operands in bytes.
   double BytesA() const { return packs_a ? Bytes(CountA(), product.StrideA()) : 0; }
   double BytesB() const { return packs_b ? Bytes(CountB(), product.StrideB()) : 0; }
   double Seconds() const {
@@ -53,8 +53,7 @@ struct Packing {
   }
 };
 
-// The offset in the workspace where B begins, behind A, and the offset where it ends. Valid only for operands
-// that fit.
+// The offsets in the workspace where B begins, after A, and where it ends. Valid only for operands that fit.
 std::size_t BeginOfB(const Packing& packing) {
   return AlignUp(static_cast<std::size_t>(packing.BytesA()), kStagedAlignment);
 }
@@ -90,7 +89,7 @@ cudaError_t LaunchGemmWgmmaPacked(const GemmProblem& problem, const Operands& op
                                   const CudaContext& context, cudaStream_t stream) {
   if (problem.m == 0 || problem.n == 0 || problem.batch.Count() == 0) return cudaSuccess;
   const Packing packing(problem);
-  // Refuses here what would be refused after the copies, which would stay in a graph.
+  // Check here instead of after the copies, which would remain in a graph.
   const bool suits =
       (packing.packs_a || IsAligned(operands.in[0])) && (packing.packs_b || IsAligned(operands.in[1]));
   if (!suits || operands.workspace_bytes < EndOf(packing)) return cudaErrorNotSupported;

@@ -1,10 +1,10 @@
-// Variant `wide_loads`: `register_tiled` with loads of 16 bytes, a quarter of the instructions that load;
-// tiles of f32 that are 16 deep, so that half as many barriers are waited at; and 128 registers, so that two
-// CTAs share a multiprocessor.
+// Variant `wide_loads`: `register_tiled` with three changes. Loads have 16 bytes, so there are a quarter as
+// many load instructions. Tiles of f32 are 16 deep, which halves the number of barriers. Threads use 128
+// registers, so that two CTAs share a multiprocessor.
 //
 // Limit: the f32 units, and the instructions that feed them. All threads of a CTA wait for global memory
 // before they multiply, but the other CTA of the multiprocessor multiplies meanwhile. Next,
-// `double_buffered`: both at once within a CTA.
+// `double_buffered`: loads and multiplications overlap within a CTA.
 #include "kernels/gemm/kernels.h"
 #include "kernels/gemm/vector_tile.cuh"
 

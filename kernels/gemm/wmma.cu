@@ -1,10 +1,9 @@
 // Variant `wmma`: tensor cores through the WMMA API, for f16 and bf16 on every GPU since Ampere. A warp
 // multiplies 64 x 32 elements of D in 16 x 16 x 16 fragments that it loads from shared memory.
 //
-// Limit: not the tensor cores, of which it gets 8 % of what cuBLAS gets on an H200: one pair of tiles is
-// loaded, then multiplied, with a barrier before and after, and the padded rows of a tile are stored with
-// conflicts.
-// Next, `mma`: it loads ahead, without registers, and knows where its sums lie.
+// Limit: not the tensor cores: on an H200 it reaches only 8 % of cuBLAS. A pair of tiles is loaded, then
+// multiplied, with a barrier before and after. The padded rows of a tile are stored with bank conflicts.
+// Next, `mma`: it loads ahead, without registers, and knows which lane holds which sums.
 #include <mma.h>
 
 #include "kernels/gemm/kernels.h"
@@ -22,7 +21,8 @@ constexpr int kFragmentsM = kWarpRows / kFragment, kFragmentsN = kWarpColumns / 
 constexpr int kPad =
     8;  // elements: rows shift by 16 bytes, so that the rows of a fragment lie in other banks
 
-// A tile of op(X) of kRows x kColumns as it lies in memory: with kTrans its columns are the rows here.
+// A tile of op(X) with kRows x kColumns elements, in its memory layout: with kTrans its columns are the rows
+// here.
 template <typename T, bool kTrans, int kRows, int kColumns>
 struct SharedTile {
   static constexpr int kStride = (kTrans ? kRows : kColumns) + kPad;
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t k0 = 0; k0 < p.k; k0 += kDepth) {
     load_a.Load(a, tile.row0, k0, p.m, p.k, thread);
     load_b.Load(b, k0, tile.column0, p.k, p.n, thread);
-    __syncthreads();  // the tiles before have been used
+    __syncthreads();  // the previous tiles have been used
     load_a.ForEachVector(kTransA, thread, [&](int i, int j, const auto& v) { tile_a.Put(i, j, v); });
     load_b.ForEachVector(kTransB, thread, [&](int i, int j, const auto& v) { tile_b.Put(i, j, v); });
     __syncthreads();
@@ -88,7 +88,8 @@ __global__ void __launch_bounds__(kThreads)
     }
   }
 
-  // Which lane holds what of a fragment is not specified: by way of shared memory.
+  // The WMMA API does not specify which lane holds which element of a fragment. So the sums go through shared
+  // memory.
   const GemmEpilogue<Types> epilogue(args, tile.matrix, matrices.c);
 #pragma unroll
   for (int i = 0; i < kFragmentsM; ++i) {

@@ -1,4 +1,4 @@
-// Stream capture as a scope: what is enqueued on the stream between Begin and End becomes a graph.
+// Stream capture as a scope: work enqueued on the stream between Begin and End becomes a graph.
 #ifndef WARPLINE_KERNELS_GPU_CAPTURE_H_
 #define WARPLINE_KERNELS_GPU_CAPTURE_H_
 
@@ -11,8 +11,8 @@
 
 namespace warpline::gpu {
 
-// Thread-local mode: calls of other threads (allocations, event queries) neither join nor break it. If End
-// was not reached, the destructor ends the capture and drops what it holds.
+// Uses the thread-local mode: calls of other threads (allocations, event queries) neither join nor break the
+// capture. If End was not called, the destructor ends the capture and drops its contents.
 class Capture {
  public:
   static absl::StatusOr<Capture> Begin(cudaStream_t stream);
@@ -20,7 +20,7 @@ class Capture {
   Capture& operator=(Capture&&) = delete;
   ~Capture();
 
-  // The node that the next one would depend on: the last captured one, in a linear stream.
+  // Returns the node that the next one would depend on. In a linear stream this is the last captured node.
   absl::StatusOr<cudaGraphNode_t> LastNode() const;
   absl::StatusOr<Graph> End() &&;
 

@@ -12,7 +12,7 @@ __device__ bool Differ(double x, double y, double absolute, double relative) {
   return isinf(x) || isinf(y) || !(fabs(x - y) <= absolute + relative * fabs(y));
 }
 
-// With 64-bit integers, numbers beyond 2^53 are compared as the doubles next to them.
+// 64-bit integers beyond 2^53 are compared after rounding to double.
 __global__ void __launch_bounds__(kThreads)
     CountDifferentNumbers(const void* x, const void* y, DType dtype, std::int64_t count, double absolute,
                           double relative, unsigned long long* different, std::int64_t first_block) {

@@ -10,9 +10,9 @@
 
 namespace warpline::gpu {
 
-// Adds to *different, in device memory, the number of elements with |x - y| > absolute + relative * |y|; NaN
-// is equal to NaN, and an infinity to itself. The parts of complex numbers count one by one. Other types are
-// compared bit by bit, whatever the bounds.
+// Adds to *different, in device memory, the number of elements with |x - y| > absolute + relative * |y|. NaN
+// equals NaN, and an infinity equals itself. The two parts of complex numbers count separately. Other types
+// are compared bit by bit, regardless of the bounds.
 cudaError_t CountDifferent(const void* x, const void* y, DType dtype, std::int64_t count, double absolute,
                            double relative, unsigned long long* different, cudaStream_t stream);
 

@@ -12,7 +12,7 @@ absl::StatusOr<int> CountDevices() {
   if (error == cudaSuccess && count > 0) return count;
   cudaGetLastError();
   const char* reason = error == cudaSuccess ? "none found" : cudaGetErrorString(error);
-  // Without any driver the runtime says that it is too old.
+  // Without any driver, the runtime reports that the driver is too old.
   int driver = 0;
   if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) reason = "no NVIDIA driver found";
   return absl::UnavailableError(absl::StrCat("no usable GPU: ", reason));

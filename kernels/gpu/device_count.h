@@ -5,7 +5,7 @@
 
 namespace warpline::gpu {
 
-// At least one; UNAVAILABLE, with the reason, on a machine without a GPU or a driver for this CUDA runtime.
+// Returns at least one. UNAVAILABLE, with the reason, if there is no GPU or no driver for this CUDA runtime.
 absl::StatusOr<int> CountDevices();
 
 // True if a driver is installed and does not say that there is no GPU. Also true if CountDevices fails

@@ -1,4 +1,4 @@
-// Functions of the CUDA driver that the runtime has no equal for.
+// Functions of the CUDA driver that have no equivalent in the runtime.
 #ifndef WARPLINE_KERNELS_GPU_DRIVER_FUNCTION_H_
 #define WARPLINE_KERNELS_GPU_DRIVER_FUNCTION_H_
 
@@ -6,8 +6,8 @@
 
 namespace warpline::gpu {
 
-// Returns the function from the driver that is here, as of this version (12040 for 12.4); null if it has
-// none. Linking to the driver would keep the program from starting where there is no driver.
+// Returns the function from the installed driver, as of this version (12040 for 12.4); null if the driver
+// does not have it. If the program linked to the driver, it would not start where there is none.
 template <typename Function>
 Function FindDriverFunction(const char* name, unsigned version) {
   void* function = nullptr;

@@ -1,4 +1,4 @@
-// A gate in a stream: what is enqueued behind it begins when the host opens it.
+// A gate in a stream: work enqueued after it begins only when the host opens it.
 #ifndef WARPLINE_KERNELS_GPU_GATE_H_
 #define WARPLINE_KERNELS_GPU_GATE_H_
 
@@ -15,28 +15,28 @@
 
 namespace warpline::gpu {
 
-// Keeps the time that the host takes to enqueue out of the times between events: a stream executes an event
-// as soon as it comes to it, and the kernel behind it only when the host has launched it. A gate is one
-// block, which waits for a word of host memory. It opens by itself when it has waited for some time, so that
-// a host that is slow, or a library that waits for the device, is delayed and not stopped. For one stream at
-// a time.
+// Excludes the host's enqueue time from the times between events. Without a gate, a stream executes an event
+// as soon as it reaches it, but the kernel after it only when the host has launched it. A gate is a kernel
+// that waits for a word of host memory. It opens by itself after some time. So a slow host, or a library that
+// waits for the device, is only delayed and does not hang. For one stream at a time.
 class Gate {
  public:
   static constexpr std::uint64_t kMaxWaitNanoseconds = 200'000, kMaxWaitNanosecondsPerStep = 10'000;
 
-  // For streams of the device that is current, which must use host pointers as they are.
+  // For streams of the current device, which must be able to use host pointers directly.
   static absl::StatusOr<Gate> Create();
 
-  // Enqueues a closed gate, behind which so many steps are to come. The last one must have been opened, and
-  // the stream have come past it.
+  // Enqueues a closed gate before `steps` steps. The last gate must have been opened, and the stream must
+  // have passed it.
   absl::Status Enqueue(cudaStream_t stream, std::size_t steps = 1);
   void Open() { word(0).store(turn_, std::memory_order_release); }
-  // Returns whether the last gate stayed closed until it was opened. Ask once the stream has come past it.
+  // Returns whether the last gate stayed closed until it was opened. Call it once the stream has passed the
+  // gate.
   bool Held() const { return word(1).load(std::memory_order_acquire) != turn_; }
 
  private:
   explicit Gate(PinnedMemory memory) : memory_(std::move(memory)) {}
-  // 0: the last gate that was opened. 1: the last gate that did not wait any longer.
+  // Word 0: the last gate that was opened. Word 1: the last gate that opened by itself.
   std::atomic_ref<std::uint32_t> word(int index) const {
     return std::atomic_ref(reinterpret_cast<std::uint32_t*>(memory_.bytes().data())[index]);
   }

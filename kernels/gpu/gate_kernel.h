@@ -8,8 +8,8 @@
 
 namespace warpline::gpu {
 
-// Launches one thread that waits until *opened is `turn`. If that takes longer than the limit, it sets *late
-// to `turn` and ends.
+// Launches one thread that waits until *opened is `turn`. If that takes longer than the limit, the thread
+// sets *late to `turn` and ends.
 cudaError_t LaunchGate(const std::uint32_t* opened, std::uint32_t* late, std::uint32_t turn,
                        std::uint64_t max_nanoseconds, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-// Owners of CUDA handles: move-only, exactly one handle each, destructors that ignore errors (the runtime
-// may be unloading, or the context lost: there is nothing left to do).
+// Owners of CUDA handles: move-only, each with exactly one handle. Destructors ignore errors, because nothing
+// can be done if the runtime is unloading or the context is lost.
 #ifndef WARPLINE_KERNELS_GPU_HANDLE_H_
 #define WARPLINE_KERNELS_GPU_HANDLE_H_
 
@@ -21,7 +21,7 @@ struct HandleDeleter {
 template <typename Handle, auto kDestroy>
 using UniqueHandle = std::unique_ptr<std::remove_pointer_t<Handle>, HandleDeleter<Handle, kDestroy>>;
 
-// Non-blocking: does not synchronise with the legacy default stream.
+// A non-blocking stream: it does not synchronise with the legacy default stream.
 using Stream = UniqueHandle<cudaStream_t, &cudaStreamDestroy>;
 absl::StatusOr<Stream> CreateStream();
 // Creates a stream whose kernels get free multiprocessors before those of other streams.
@@ -35,7 +35,7 @@ using Graph = UniqueHandle<cudaGraph_t, &cudaGraphDestroy>;
 using GraphExec = UniqueHandle<cudaGraphExec_t, &cudaGraphExecDestroy>;
 absl::StatusOr<GraphExec> Instantiate(const Graph& graph);
 
-// Bytes in the memory of the device that is current at the time of the call.
+// Memory of the device that is current at the time of the call.
 using DeviceBytes = UniqueHandle<void*, &cudaFree>;
 absl::StatusOr<DeviceBytes> AllocateDevice(std::size_t bytes);
 

@@ -1,5 +1,5 @@
-// Barriers in shared memory that also count bytes (mbarrier), and copies that report to them, each by its
-// name in the PTX ISA. For sm_90 and later.
+// Barriers in shared memory that also count bytes (mbarrier), and copies that report to them. The names are
+// those of the PTX ISA. For sm_90 and later.
 #ifndef WARPLINE_KERNELS_GPU_MBARRIER_CUH_
 #define WARPLINE_KERNELS_GPU_MBARRIER_CUH_
 
@@ -11,7 +11,7 @@ __device__ inline std::uint32_t SharedAddress(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// A barrier whose phases complete when all arrivals, and the bytes they said to expect, are there.
+// A barrier. Its phase completes when all arrivals, and all bytes that they announced, are there.
 class Mbarrier {
  public:
   __device__ void Init(int arrivals) {
@@ -24,7 +24,7 @@ class Mbarrier {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(Address()), "r"(bytes)
                  : "memory");
   }
-  // Until the phase of this parity has completed.
+  // Waits until the phase with this parity has completed.
   __device__ void Wait(std::uint32_t parity) {
     std::uint32_t is_complete = 0;
     while (is_complete == 0) {
@@ -48,10 +48,11 @@ __device__ inline void FenceMbarrierInit() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Orders what this thread wrote to shared memory before copies that it starts later.
+// Orders this thread's earlier writes to shared memory before copies that it starts later.
 __device__ inline void FenceBeforeCopies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Copies `bytes` to shared memory and reports them to the barrier. Addresses and size are multiples of 16.
+// Copies `bytes` to shared memory and reports them to the barrier. Addresses and size must be multiples of
+// 16.
 __device__ inline void CopyBulk(void* to, const void* from, std::uint32_t bytes, Mbarrier& barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(

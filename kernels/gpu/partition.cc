@@ -11,7 +11,7 @@
 namespace warpline::gpu {
 namespace {
 
-// The runtime has the driver's numbers for its errors.
+// The runtime and the driver use the same error numbers.
 absl::Status ToStatus(CUresult result, const char* what) {
   return gpu::ToStatus(static_cast<cudaError_t>(result), what);
 }
@@ -59,7 +59,7 @@ absl::StatusOr<Partition> Partition::LeavingOut(int kept) {
   if (!GetDriver())
     return absl::UnimplementedError("the CUDA driver has no green contexts (12.5 or later has)");
   const Driver& driver = *GetDriver();
-  int ordinal = 0;  // which is the driver's handle too
+  int ordinal = 0;  // also the driver's handle
   RETURN_IF_ERROR(gpu::ToStatus(cudaGetDevice(&ordinal), "asking for the device"));
   RETURN_IF_ERROR(gpu::ToStatus(cudaInitDevice(ordinal, 0, 0), "making the device's context"));
   CUdevResource all{}, left_out{}, rest{};

@@ -1,4 +1,4 @@
-// A part of a GPU's multiprocessors for kernels that take long, so that others find some that are free.
+// A part of a GPU's multiprocessors for long kernels, so that other kernels find free multiprocessors.
 #ifndef WARPLINE_KERNELS_GPU_PARTITION_H_
 #define WARPLINE_KERNELS_GPU_PARTITION_H_
 
@@ -11,17 +11,17 @@
 
 namespace warpline::gpu {
 
-// All multiprocessors of the current device but some: a "green context" of CUDA. Kernels of its streams run
-// on these only; those of other streams run on all. It outlives its streams.
+// All but some multiprocessors of the current device: a "green context" of CUDA. Kernels of its streams run
+// only on these; kernels of other streams run on all. It must outlive its streams.
 class Partition {
  public:
-  // Leaves out `kept` or, where the device is only divisible in larger steps (8 on compute capability 9.0),
-  // the next number of which it is. UNIMPLEMENTED if the driver has no green contexts, before 12.5;
-  // INVALID_ARGUMENT if nothing would be left.
+  // Leaves out `kept` multiprocessors. If the device can only be divided in larger steps (8 on compute
+  // capability 9.0), `kept` is rounded up. UNIMPLEMENTED if the driver is older than 12.5 and has no green
+  // contexts; INVALID_ARGUMENT if nothing would be left.
   static absl::StatusOr<Partition> LeavingOut(int kept);
 
   int multiprocessors() const { return multiprocessors_; }
-  // Non-blocking.
+  // Creates a non-blocking stream.
   absl::StatusOr<Stream> CreateStream() const;
 
  private:

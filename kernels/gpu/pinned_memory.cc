@@ -37,7 +37,7 @@ absl::StatusOr<PinnedMemory> PinnedMemory::Allocate(std::size_t bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("mapping ", bytes, " bytes of staging memory: ", std::strerror(errno)));
   }
-  madvise(address, bytes, MADV_HUGEPAGE);  // a hint: small pages work too
+  madvise(address, bytes, MADV_HUGEPAGE);  // only a hint: small pages work too
   std::span<std::byte> span(static_cast<std::byte*>(address), bytes);
   Touch(span);
   const cudaError_t error =

@@ -1,4 +1,4 @@
-// Page-locked host memory: the GPU reads and writes it by DMA.
+// Page-locked host memory, which the GPU reads and writes by DMA.
 #ifndef WARPLINE_KERNELS_GPU_PINNED_MEMORY_H_
 #define WARPLINE_KERNELS_GPU_PINNED_MEMORY_H_
 
@@ -10,8 +10,8 @@
 
 namespace warpline::gpu {
 
-// Anonymous huge pages, touched by several threads and then registered, so that the page faults of gigabytes
-// are not those of one thread.
+// Uses anonymous huge pages. Several threads touch them before they are registered. So a single thread need
+// not handle the page faults of gigabytes.
 class PinnedMemory {
  public:
   static absl::StatusOr<PinnedMemory> Allocate(std::size_t bytes);
@@ -25,7 +25,7 @@ class PinnedMemory {
   std::span<std::byte> bytes_;
 };
 
-// Makes memory that is there already page-locked and addressable by all devices, until the result goes.
+// Makes existing memory page-locked and addressable by all devices, until the result is destroyed.
 absl::StatusOr<std::shared_ptr<void>> RegisterHostMemory(std::span<std::byte> bytes);
 
 }  // namespace warpline::gpu

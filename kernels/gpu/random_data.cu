@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Steele, Lea and Flood's mixer: neighbouring numbers become unrelated ones.
+// The mixer of Steele, Lea and Flood: it turns neighbouring numbers into unrelated ones.
 __device__ std::uint64_t Mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -19,7 +19,7 @@ __device__ std::int64_t GlobalIndex(std::int64_t first_block) {
   return (first_block + blockIdx.x) * kThreads + threadIdx.x;
 }
 
-// Box and Muller's transform of two uniform numbers, the first one not 0.
+// The Box-Muller transform of two uniform numbers, of which the first is not 0.
 __device__ float Normal(std::uint64_t bits) {
   const float u = (static_cast<float>(bits >> 40) + 1) * 0x1p-24f;
   const float v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;

@@ -1,5 +1,5 @@
-// Elements that are loaded or stored together, as words: what they are is said where one is taken out.
-// (Arrays of 8-bit and 16-bit elements the compiler would keep in local memory.)
+// Elements that are loaded or stored together, as words. Their type is given only when one is extracted. (The
+// compiler would keep arrays of 8-bit and 16-bit elements in local memory.)
 #ifndef WARPLINE_KERNELS_GPU_RAW_VECTOR_CUH_
 #define WARPLINE_KERNELS_GPU_RAW_VECTOR_CUH_
 
@@ -20,7 +20,7 @@ struct alignas(kBytes) RawVector {
   Word words[kWords];
 };
 
-// From the bits of an element to it.
+// Converts the bits of an element to the element.
 template <typename T, typename Bits>
 __device__ T FromBits(Bits bits) {
   if constexpr (std::is_same_v<T, DeviceBool>) {
@@ -32,7 +32,7 @@ __device__ T FromBits(Bits bits) {
   }
 }
 
-// Element i; i must be a constant after unrolling.
+// Returns element i; i must be a constant after unrolling.
 template <typename T, int kBytes>
 __device__ T Element(const RawVector<kBytes>& raw, int i) {
   using Word = typename RawVector<kBytes>::Word;
@@ -48,7 +48,7 @@ __device__ T Element(const RawVector<kBytes>& raw, int i) {
   }
 }
 
-// Puts element i into a vector whose other elements so far are zeros where it is.
+// Sets element i of a vector, where it must have been zero.
 template <typename T, int kBytes>
 __device__ void SetElement(RawVector<kBytes>& raw, int i, T element) {
   using Word = typename RawVector<kBytes>::Word;

@@ -1,4 +1,4 @@
-// The element types on the device; and elements whose type is known at run time only.
+// The element types on the device, and access to elements whose type is known only at run time.
 #ifndef WARPLINE_KERNELS_GPU_REAL_CUH_
 #define WARPLINE_KERNELS_GPU_REAL_CUH_
 
@@ -26,8 +26,8 @@ template <> struct DeviceType<DType::kF32> { using type = float; };
 template <> struct DeviceType<DType::kF64> { using type = double; };
 // clang-format on
 
-// The number that an element is, in the narrowest of f32, f64 and integers of 32 and 64 bits that holds all
-// of its kind.
+// The arithmetic type of an element: the narrowest of f32, f64 and 32-bit and 64-bit integers that can
+// represent all values of T.
 template <typename T>
 using NumberOf = std::conditional_t<
     std::is_same_v<T, double> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint64_t>, T,
@@ -35,7 +35,7 @@ using NumberOf = std::conditional_t<
                            std::is_same_v<T, float>,
                        float, std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>>;
 
-// An element as a number; exact where V has room for it.
+// Converts an element to a number; exact if V can represent it.
 template <typename V, typename T>
 __device__ V Widen(T x) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -49,8 +49,8 @@ __device__ V Widen(T x) {
   }
 }
 
-// A number as an element, rounded once; V is float, double or an integer of 32 or 64 bits. Floats become
-// integers by SaturatingCast, integers narrower ones modulo 2^bits.
+// Converts a number to an element, rounded once. V is float, double, or a 32-bit or 64-bit integer. Floats
+// become integers by SaturatingCast; integers become narrower integers modulo 2^bits.
 template <typename T, typename V>
 __device__ T Narrow(V x) {
   constexpr bool kFloat = std::is_floating_point_v<V>;
@@ -83,8 +83,8 @@ __host__ __device__ void VisitIfOfSize(F&& f) {
   if constexpr (kBytes == 0 || sizeof(T) == kBytes) f(T{});
 }
 
-// Calls f with an element of the type, if it is a real one of kBytes (0: of any size). (The same branch for
-// all threads: the type is the launch's.)
+// Calls f with an element of the type, if it is real and has kBytes (0: any size). All threads take the same
+// branch, because a launch has only one type.
 template <int kBytes = 0, typename F>
 __host__ __device__ void VisitRealOfSize(DType dtype, F&& f) {
   switch (dtype) {
@@ -119,7 +119,7 @@ __host__ __device__ void VisitRealOfSize(DType dtype, F&& f) {
   }
 }
 
-// Element `index`; 0 of a type that is not real.
+// Returns element `index`; 0 if the type is not real.
 template <typename V>
 __device__ V LoadReal(DType dtype, const void* data, std::int64_t index) {
   V value = 0;

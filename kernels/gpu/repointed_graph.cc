@@ -19,7 +19,7 @@ namespace {
 constexpr char kDoing[] = "re-pointing a graph";
 
 absl::Status ToStatus(CUresult result) {
-  // The runtime has the driver's numbers for its errors.
+  // The runtime and the driver use the same error numbers.
   return gpu::ToStatus(static_cast<cudaError_t>(result), kDoing);
 }
 
@@ -44,7 +44,7 @@ const Driver& TheDriver() {
   return driver;
 }
 
-// The arguments of a kernel, in bytes; one block of all where the launcher gave one.
+// Returns the arguments of a kernel, in bytes. They are one block if the launcher passed one.
 std::optional<std::vector<std::span<const std::byte>>> ArgumentsOf(const CUDA_KERNEL_NODE_PARAMS& params) {
   std::vector<std::span<const std::byte>> arguments;
   if (params.kernelParams == nullptr && params.extra != nullptr) {
@@ -74,10 +74,10 @@ bool HaveSameShape(const CUDA_KERNEL_NODE_PARAMS& a, const CUDA_KERNEL_NODE_PARA
          a.blockDimZ == b.blockDimZ && a.sharedMemBytes == b.sharedMemBytes;
 }
 
-// A base is moved by four TiB, to where no memory lies: a copy that begins in memory that CUDA knows and ends
-// outside of it is refused. Bases of the upper half of all addresses are moved down. Distances differ by a
-// MiB for each base before, so no difference of two of them is a third one, and each is aligned to no more
-// than the bases are.
+// The distances by which bases are moved. A base is moved by four TiB, to where there is no memory: CUDA
+// refuses a copy that begins in memory that it knows and ends outside of it. Bases in the upper half of all
+// addresses are moved down. Each distance is a MiB larger than the one before. So the difference of two
+// distances is never a third one, and moved bases have the same alignment as the bases.
 std::vector<std::uintptr_t> Distances(std::span<std::byte* const> bases) {
   constexpr std::uintptr_t kUpperHalf = std::uintptr_t{1} << 46, kFar = std::uintptr_t{1} << 42;
   std::vector<std::uintptr_t> distances;
@@ -101,7 +101,7 @@ absl::StatusOr<std::vector<cudaGraphNode_t>> NodesOf(cudaGraph_t graph) {
   return nodes;
 }
 
-// Returns the base whose distance the words differ by; nothing if there is none.
+// Returns the base whose distance equals the difference of the words; nothing if there is none.
 std::optional<std::size_t> BaseOf(std::uint64_t first, std::uint64_t second,
                                   std::span<const std::uintptr_t> distances) {
   const auto found = std::find(distances.begin(), distances.end(), second - first);
@@ -118,7 +118,8 @@ std::uintptr_t ToNumber(const void* address) { return reinterpret_cast<std::uint
   asm volatile("" : : "r"(below.data()) : "memory");
 }
 
-// Captures what is enqueued with these bases, over a stack of bytes of this value.
+// Captures the work that `enqueue` makes with these bases. Before that, fills the stack with bytes of value
+// `stack`.
 absl::StatusOr<Graph> CaptureWork(std::span<std::byte* const> bases, RepointedGraph::EnqueueWork enqueue,
                                   int stack, cudaStream_t stream) {
   ASSIGN_OR_RETURN(Capture capture, Capture::Begin(stream));
@@ -127,7 +128,7 @@ absl::StatusOr<Graph> CaptureWork(std::span<std::byte* const> bases, RepointedGr
   return std::move(capture).End();
 }
 
-// Returns whether all bytes in which `a` and `b` differ are bytes in which `a` and `over` differ, too.
+// Returns whether `a` and `b` differ only in bytes in which `a` and `over` differ too.
 bool DifferByUnwrittenBytes(std::uint64_t a, std::uint64_t b, std::uint64_t over) {
   for (int shift = 0; shift < 64; shift += 8) {
     const auto byte = [shift](std::uint64_t word) { return word >> shift & 0xff; };
@@ -136,7 +137,7 @@ bool DifferByUnwrittenBytes(std::uint64_t a, std::uint64_t b, std::uint64_t over
   return true;
 }
 
-// Arguments as words. Each begins with a word; the rest of its last one is 0.
+// Arguments as words. Each argument begins with a new word; the rest of its last word is 0.
 struct Words {
   std::vector<std::uint64_t> words;
   std::vector<std::size_t> begins;
@@ -162,7 +163,7 @@ absl::Status RepointedGraph::Compare(cudaGraph_t first, cudaGraph_t second, cuda
     return CannotRepoint("its nodes depend on addresses");
   }
   nodes_ = nodes.size();
-  // Adds what differs between two words; returns false if that is no address.
+  // Records the difference between two words. Returns false if it is not the distance of a base.
   const auto compare = [&](std::size_t word, std::uint64_t a, std::uint64_t b, std::vector<Address>& to) {
     if (a == b) return true;
     const std::optional<std::size_t> base = BaseOf(a, b, distances);
@@ -245,7 +246,7 @@ absl::StatusOr<RepointedGraph> RepointedGraph::Make(std::span<std::byte* const> 
   const std::vector<std::uintptr_t> distances = Distances(bases);
   std::vector<std::byte*> moved(bases.begin(), bases.end());
   for (std::size_t i = 0; i < moved.size(); ++i) {
-    // No memory lies there: what is captured for it is compared, and never runs.
+    // There is no memory at these addresses. The capture with them is only compared, and never runs.
     moved[i] = reinterpret_cast<std::byte*>(ToNumber(bases[i]) + distances[i]);
   }
   RepointedGraph result;
@@ -272,7 +273,7 @@ bool RepointedGraph::Fits(std::span<std::byte* const> bases) const {
 }
 
 absl::Status RepointedGraph::Launch(std::span<std::byte* const> bases, cudaStream_t stream) {
-  // After an error some nodes may have other bases than the rest.
+  // After an error some nodes may have different bases from the others.
   const bool all = !std::exchange(is_pointed_, false);
   const auto has_moved = [&](const std::vector<Address>& addresses) {
     return all || std::any_of(addresses.begin(), addresses.end(), [&](const Address& address) {

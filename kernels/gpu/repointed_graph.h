@@ -19,23 +19,22 @@
 
 namespace warpline::gpu {
 
-// Launching a graph costs the host about as much as launching one kernel, however many it has. Its nodes keep
-// the arguments that they were captured with. So the work is captured again, with each base address moved by
-// a distance of its own. Where the arguments of the two captures differ by the distance of a
-// base, there is an address that counts from that base. Where they differ in any other way, the work cannot
-// be re-pointed. This needs to know nothing of the kernels, and serves those of libraries, too. Between
-// members of arguments there may be bytes that nobody has written; a third capture, over another stack, tells
-// which.
+// Launching a graph costs the host about as much as launching one kernel, however many kernels it has. But
+// its nodes keep the arguments that they were captured with. So the work is captured a second time, with each
+// base address moved by a different distance. If the arguments of the two captures differ by the distance of
+// a base, they are an address relative to that base. If they differ in any other way, the work cannot be
+// re-pointed. This needs no knowledge of the kernels, so it also works for those of libraries. Bytes between
+// members of arguments may be uninitialised. A third capture, with other bytes on the stack, finds them.
 class RepointedGraph {
  public:
   static constexpr std::size_t kMaxBases = 12;
-  // Bases keep their remainders by this number from launch to launch, since kernels are chosen by alignment.
-  // Those that are equal stay equal, and no others become so.
+  // From launch to launch, bases must keep their remainders modulo this number, because kernels are chosen by
+  // alignment. Equal bases must stay equal, and different bases different.
   static constexpr std::uintptr_t kAlignment = 256;
 
-  // Enqueues the work on the stream that is given to Make, with these base addresses.
+  // Enqueues the work with these base addresses, on the stream that is given to Make.
   using EnqueueWork = absl::FunctionRef<absl::Status(std::span<std::byte* const> bases)>;
-  // Captures the work on `stream`, which the calling thread alone uses. UNIMPLEMENTED if the work cannot be
+  // Captures the work on `stream`, which only the calling thread may use. UNIMPLEMENTED if the work cannot be
   // re-pointed, has more than kMaxBases bases, or the driver is too old (before 12.4).
   static absl::StatusOr<RepointedGraph> Make(std::span<std::byte* const> bases, EnqueueWork enqueue,
                                              cudaStream_t stream);
@@ -44,26 +43,26 @@ class RepointedGraph {
 
   // Returns whether the graph can run with these bases.
   bool Fits(std::span<std::byte* const> bases) const;
-  // Launches the graph with bases that it fits. The last launch must have ended.
+  // Launches the graph with bases for which Fits is true. The last launch must have ended.
   absl::Status Launch(std::span<std::byte* const> bases, cudaStream_t stream);
 
   std::size_t nodes() const { return nodes_; }
 
  private:
-  // An 8-byte word of the arguments of a node that is an address.
+  // An 8-byte word of a node's arguments that is an address.
   struct Address {
-    std::size_t word = 0;  // of the node's arguments
+    std::size_t word = 0;  // index in the node's arguments
     std::size_t base = 0;
     std::uintptr_t offset = 0;
   };
   struct KernelNode {
     cudaGraphNode_t node = nullptr;
     CUDA_KERNEL_NODE_PARAMS params = {};
-    // Point at the arguments, or, if the kernel takes them as one block, at that and its size, as
-    // CUDA_KERNEL_NODE_PARAMS::extra has it.
+    // Pointers to the arguments. If the kernel takes them as one block, they point to the block and its size,
+    // as in CUDA_KERNEL_NODE_PARAMS::extra.
     std::vector<void*> arguments;
     std::vector<std::uint64_t> words;
-    std::unique_ptr<std::size_t> block_bytes;  // null: they are no block
+    std::unique_ptr<std::size_t> block_bytes;  // null: the arguments are not a block
     std::vector<Address> addresses;
   };
   struct CopyNode {
@@ -73,17 +72,17 @@ class RepointedGraph {
   };
 
   RepointedGraph() = default;
-  // `over`: another capture of the first.
+  // `over`: another capture with the bases of the first, but a different stack.
   absl::Status Compare(cudaGraph_t first, cudaGraph_t second, cudaGraph_t over,
                        std::span<std::byte* const> bases, std::span<const std::uintptr_t> distances);
 
-  Graph graph_;  // the nodes belong to it
+  Graph graph_;  // owns the nodes
   GraphExec exec_;
   std::size_t nodes_ = 0;
-  std::vector<KernelNode> kernels_;  // those with addresses that change
+  std::vector<KernelNode> kernels_;  // only kernels with addresses that change
   std::vector<CopyNode> copies_;
-  std::vector<std::byte*> bases_;  // of the last launch
-  bool is_pointed_ = true;         // all nodes have these bases
+  std::vector<std::byte*> bases_;  // bases of the last launch
+  bool is_pointed_ = true;         // true if all nodes have these bases
 };
 
 }  // namespace warpline::gpu

@@ -1,6 +1,6 @@
-// Elements of an operand in the order of a dense result, of which it has the innermost axis side by side, or
-// once for all of it: where they are, and how those that make a vector of the result are loaded, which may
-// are unaligned and reach into the next row.
+// Loads the elements of an operand in the order of a dense result. Along the innermost axis the operand is
+// contiguous, or has one element for all. The elements for one vector of the result may be unaligned, and may
+// continue in the next row.
 #ifndef WARPLINE_KERNELS_GPU_RUN_WALK_CUH_
 #define WARPLINE_KERNELS_GPU_RUN_WALK_CUH_
 
@@ -13,16 +13,16 @@
 
 namespace warpline {
 
-// The position of an element: its offset, its place along the innermost axis, and the offset of the next row.
+// The position of an element: its offset, its index along the innermost axis, and the offset of the next row.
 struct RunPlace {
   std::uint32_t offset = 0, in_row = 0, next_row = 0;
 };
 
-// The loop is unrolled so that what is known of an axis is operands of instructions.
+// The loop is unrolled so that known properties of an axis become operands of instructions.
 __device__ inline RunPlace PlaceOf(const AxisWalk& walk, std::uint32_t index) {
   RunPlace place;
   place.in_row = walk.rank == 1 ? index : TakeRemainder(index, walk.sizes[0]);
-  bool carries = true;  // the next row is one further along this axis, or starts it again
+  bool carries = true;  // the next row is one further along this axis, or wraps around
 #pragma unroll
   for (int i = 1; i < kMaxRank; ++i) {
     if (i >= walk.rank) break;
@@ -37,8 +37,8 @@ __device__ inline RunPlace PlaceOf(const AxisWalk& walk, std::uint32_t index) {
   return place;
 }
 
-// kSize elements from `index` on, of which `count` are there; rows have as many at least. The innermost
-// stride is 1 or 0.
+// Loads kSize elements from `index` on, of which `count` exist. Rows must have at least kSize elements. The
+// innermost stride must be 1 or 0.
 template <typename T, int kSize>
 __device__ RawVector<kSize* static_cast<int>(sizeof(T))> LoadRuns(const T* data, const AxisWalk& walk,
                                                                   std::uint32_t index, std::uint32_t count) {

@@ -8,7 +8,8 @@ namespace warpline::gpu {
 
 bool IsContextLost(cudaError_t error) {
   switch (error) {
-    // driver_types.h of CUDA 13.0 says of these errors that the process must be terminated and relaunched.
+    // According to driver_types.h of CUDA 13.0, the process must be terminated and relaunched after these
+    // errors.
     case cudaErrorContained:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
@@ -22,8 +23,8 @@ bool IsContextLost(cudaError_t error) {
     case cudaErrorTensorMemoryLeak:
     case cudaErrorMpsClientTerminated:
     case cudaErrorExternalDevice:
-    // The header does not say so of these errors in these words. But no call of this process would succeed
-    // after them either.
+    // The header does not say this explicitly of these errors. But after them, all later calls of this
+    // process fail too.
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorUnknown:
@@ -37,7 +38,7 @@ bool IsContextLost(cudaError_t error) {
 }
 
 absl::Status ErrorStatus(cudaError_t error, std::string_view doing) {
-  cudaGetLastError();  // a launch failure would otherwise surface again in an unrelated call
+  cudaGetLastError();  // otherwise a launch failure would appear again in an unrelated call
   const std::string text = absl::StrCat(cudaGetErrorName(error), " (", cudaGetErrorString(error), ") while ",
                                         absl::string_view(doing.data(), doing.size()));
   if (error == cudaErrorMemoryAllocation) return absl::ResourceExhaustedError(text);

@@ -1,4 +1,4 @@
-// The one place where cudaError_t becomes absl::Status.
+// Converts cudaError_t to absl::Status. No other code does this.
 #ifndef WARPLINE_KERNELS_GPU_STATUS_H_
 #define WARPLINE_KERNELS_GPU_STATUS_H_
 
@@ -13,8 +13,8 @@ namespace warpline::gpu {
 // True if the context is unusable: every later call would fail too, and only a new process helps.
 bool IsContextLost(cudaError_t error);
 
-// The cold half of ToStatus. `doing` completes "while ...". Out of memory is RESOURCE_EXHAUSTED, a lost
-// context UNAVAILABLE, anything else INTERNAL. Clears the thread's last error where it is not sticky.
+// The slow path of ToStatus. `doing` completes "while ...". Out of memory becomes RESOURCE_EXHAUSTED, a lost
+// context UNAVAILABLE, any other error INTERNAL. Clears the thread's last error if it is not sticky.
 absl::Status ErrorStatus(cudaError_t error, std::string_view doing);
 
 inline absl::Status ToStatus(cudaError_t error, std::string_view doing) {

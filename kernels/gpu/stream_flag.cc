@@ -10,7 +10,7 @@ namespace warpline::gpu {
 namespace {
 
 PFN_cuStreamWriteValue32_v11070 StreamWriteValue32() {
-  constexpr unsigned kVersion = 11070;  // the first whose words need no attribute of the device
+  constexpr unsigned kVersion = 11070;  // the first version that needs no device attribute for this
   static const auto function =
       FindDriverFunction<PFN_cuStreamWriteValue32_v11070>("cuStreamWriteValue32", kVersion);
   return function;
@@ -28,10 +28,10 @@ absl::StatusOr<StreamFlag> StreamFlag::Create() {
 
 absl::Status StreamFlag::Enqueue(cudaStream_t stream) {
   ++sections_;
-  // The default orders the write behind all others of the stream, for the whole system.
+  // The default flag orders the write after all earlier writes of the stream, for the whole system.
   const CUresult result = StreamWriteValue32()(stream, reinterpret_cast<CUdeviceptr>(memory_.bytes().data()),
                                                sections_, CU_STREAM_WRITE_VALUE_DEFAULT);
-  // The runtime has the driver's numbers for its errors. What an earlier kernel did may come to light here.
+  // The runtime and the driver use the same error numbers. Errors of earlier kernels may be reported here.
   return ToStatus(static_cast<cudaError_t>(result), "enqueuing a flag");
 }
 

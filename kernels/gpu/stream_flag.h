@@ -1,4 +1,4 @@
-// A word of host memory that tells how far a stream has come.
+// A word of host memory that shows the progress of a stream.
 #ifndef WARPLINE_KERNELS_GPU_STREAM_FLAG_H_
 #define WARPLINE_KERNELS_GPU_STREAM_FLAG_H_
 
@@ -14,17 +14,17 @@
 
 namespace warpline::gpu {
 
-// Every question about an event takes a lock of the driver, which those who launch need too; a word that the
-// device writes can be looked at for nothing. It says nothing of errors: after one it is never written.
+// Every event query takes a lock of the driver, which launches need too. Reading a word that the device
+// writes costs nothing. The word does not show errors: after an error it is never written.
 class StreamFlag {
  public:
-  // For streams of the device that is current, which must use host pointers as they are.
+  // For streams of the current device, which must be able to use host pointers directly.
   static absl::StatusOr<StreamFlag> Create();
 
-  // Enqueues the end of a section: once all that the stream was given before has ended, and its writes can be
-  // seen by the host, Reached() holds. Returns at once.
+  // Enqueues the end of a section. Reached() becomes true once all earlier work of the stream has ended and
+  // the host can see its writes. Returns at once.
   absl::Status Enqueue(cudaStream_t stream);
-  // True if the section that was enqueued last has ended. Called by the thread that enqueued it.
+  // Returns true if the last enqueued section has ended. Call it on the thread that enqueued the section.
   bool Reached() const { return word().load(std::memory_order_acquire) == sections_; }
 
  private:

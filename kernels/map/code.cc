@@ -8,7 +8,7 @@
 namespace warpline {
 namespace {
 
-// Bools are 0 or 1, of which sums and the like are logical operations.
+// Bools are 0 or 1, so sums, products and the like of bools are logical operations.
 MapOp OnBools(MapOp op) {
   switch (op) {
     case MapOp::kAdd:
@@ -47,7 +47,7 @@ class Lowering {
     for (std::size_t i = 0; i < num_inputs_; ++i) {
       if (IsUniform(problem_.inputs[i])) AddUniform(i, {problem_.inputs[i].dtype, true, Short(i)});
     }
-    std::vector<std::size_t> nodes;  // those that are instructions
+    std::vector<std::size_t> nodes;  // only nodes that become instructions
     for (std::size_t i = 0; i < problem_.nodes.size(); ++i) {
       const MapNode& node = problem_.nodes[i];
       if (node.op == MapOp::kConstant) {
@@ -63,15 +63,16 @@ class Lowering {
     for (std::size_t begin = 0; begin < nodes.size();) {
       std::size_t end = begin + 1;
       while (end < nodes.size() && ReadsOnly(num_inputs_ + nodes[end - 1], nodes[end])) ++end;
-      // The results of a chain pass from one node to the next. What the nodes load comes before, that of the
-      // first node last, since its result may be passed on, too.
+      // In a chain, each node passes its result to the next one. So the inputs of all nodes are loaded before
+      // the chain. Those of the first node are loaded last, because its input may be passed on as kLastResult
+      // too.
       for (std::size_t i = begin + 1; i < end; ++i) AddLoads(nodes[i]);
       AddLoads(nodes[begin]);
       for (std::size_t i = begin; i < end; ++i) AddNode(nodes[i]);
       begin = end;
     }
     for (const std::size_t result : returned_) {
-      if (result < num_inputs_) AddLoad(result);  // a copy
+      if (result < num_inputs_) AddLoad(result);  // the result is a copy of an input
     }
     TakeSlots();
     for (const std::size_t result : returned_) code_.results.push_back(places_[result]);
@@ -84,7 +85,7 @@ class Lowering {
 
   static std::uint16_t Short(std::size_t number) { return static_cast<std::uint16_t>(number); }
 
-  // Returns whether a value is a cast that changes nothing.
+  // Returns whether a value is a cast to its own type.
   bool IsSame(std::size_t value) const {
     if (value < num_inputs_) return false;
     const MapNode& node = problem_.nodes[value - num_inputs_];
@@ -120,8 +121,8 @@ class Lowering {
     Widen(uniform.dtype);
   }
 
-  // The one node that reads a value, if there is only one; kMany for several, for a third operand, which
-  // kernels read from a slot, and for a result.
+  // Finds the only node that reads each value. kMany if several nodes read it, if it is a third operand,
+  // which kernels read from a slot, or if it is a result.
   void FindReaders(const std::vector<std::size_t>& nodes) {
     readers_.assign(places_.size(), kNobody);
     for (const std::size_t i : nodes) {
@@ -169,7 +170,7 @@ class Lowering {
                            node.op != MapOp::kWhere &&
                            static_cast<int>(SizeOf(node.dtype)) < BytesOf(NumberTypeOf(node.dtype));
     MapInstruction instruction{.dtype = node.dtype, .rounds = std::uint8_t{is_narrow}};
-    // Kernels may read operands that an operation does not have.
+    // Fill unused operands too: kernels may read them.
     for (std::size_t k = 0; k < 3; ++k) {
       instruction.from[k] = Short(OperandOf(node, static_cast<int>(k) < operands ? static_cast<int>(k) : 0));
     }
@@ -181,9 +182,9 @@ class Lowering {
     results_.push_back(num_inputs_ + index);
   }
 
-  // Until here, instructions name values. From here on, they name places.
+  // Before this call, instructions refer to values. After it, they refer to places.
   void TakeSlots() {
-    std::vector<std::size_t> last_use(places_.size(), 0);  // number of the instruction
+    std::vector<std::size_t> last_use(places_.size(), 0);  // index of the instruction
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
       if (!ReadsPlaces(code_.instructions[i])) continue;
       for (const std::uint16_t value : code_.instructions[i].from) last_use[value] = i;
@@ -200,7 +201,7 @@ class Lowering {
           if (has_slot && last_use[value] == i) dead.push_back(value);
         }
       }
-      // A slot of numbers of another size must not be written while it is read.
+      // A slot that holds numbers of another size must not be written by the instruction that reads it.
       const auto is_alike = [&](std::size_t value) {
         return BytesOf(NumberTypeOf(TypeOfValue(value))) == BytesOf(NumberTypeOf(instruction.dtype));
       };
@@ -222,7 +223,7 @@ class Lowering {
     return instruction.code != kLoadCode && instruction.code != kIndexCode;
   }
 
-  // The lowest slot that is free.
+  // Returns the lowest free slot.
   std::uint16_t TakeSlot() {
     const auto free = std::find(in_use_.begin(), in_use_.end(), false);
     const auto slot = static_cast<std::uint16_t>(free - in_use_.begin());

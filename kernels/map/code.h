@@ -1,5 +1,5 @@
-// A map as kernels run it: instructions over slots, each of which holds one live value of every element that
-// is being computed. Pure host code.
+// A map in the form that kernels run: instructions on slots. Each slot holds one live value for every element
+// that is being computed. Pure host code.
 #ifndef WARPLINE_KERNELS_MAP_CODE_H_
 #define WARPLINE_KERNELS_MAP_CODE_H_
 
@@ -13,8 +13,8 @@
 
 namespace warpline {
 
-// The number types in which values are held and computed. Narrower elements are widened: bool, u8 and u16 to
-// kU32, i8 and i16 to kI32, f16 and bf16 to kF32.
+// The number types in which values are stored and computed. Narrower elements are widened: bool, u8 and u16
+// to kU32, i8 and i16 to kI32, f16 and bf16 to kF32.
 enum class NumberType : std::uint8_t { kI32, kU32, kF32, kI64, kU64, kF64, kC64, kC128 };
 inline constexpr int kNumberTypes = 8;
 
@@ -27,7 +27,7 @@ constexpr NumberType NumberTypeOf(DType dtype) {
   return wide ? NumberType::kU64 : NumberType::kU32;
 }
 
-// The data type that holds all numbers of a type.
+// Returns the data type with all numbers of a number type.
 constexpr DType TypeOf(NumberType type) {
   constexpr DType kTypes[] = {DType::kI32, DType::kU32, DType::kF32, DType::kI64,
                               DType::kU64, DType::kF64, DType::kC64, DType::kC128};
@@ -36,7 +36,7 @@ constexpr DType TypeOf(NumberType type) {
 
 constexpr int BytesOf(NumberType type) { return static_cast<int>(SizeOf(TypeOf(type))); }
 
-// True for operations whose integer results have the same bits whether the operands are signed or not.
+// True for operations whose integer results have the same bits for signed and unsigned operands.
 constexpr bool IgnoresSign(MapOp op) {
   switch (op) {
     case MapOp::kAdd:
@@ -56,17 +56,17 @@ constexpr bool IgnoresSign(MapOp op) {
   }
 }
 
-// The code of an operation on operands of one number type.
+// Returns the code of an operation on operands of one number type.
 constexpr std::uint16_t CodeOf(MapOp op, NumberType type) {
   return static_cast<std::uint16_t>(static_cast<int>(op) * kNumberTypes + static_cast<int>(type));
 }
-// Loads the input that operand 0 names.
+// The code of a load. Operand 0 is the index of the input.
 inline constexpr std::uint16_t kLoadCode = static_cast<std::uint16_t>(kMapOps.size() * kNumberTypes);
-// Gives the positions of elements along an axis, which operand 0 names by its row of MapWalk::strides.
+// The code that produces the positions of elements along an axis. Operand 0 is the row of MapWalk::strides.
 inline constexpr std::uint16_t kIndexCode = kLoadCode + 1;
 
 // Returns whether instructions apply the scalar function of `op` to numbers of the type. Constants, indices,
-// casts and where are none: they have no function.
+// casts and where have no such function.
 constexpr bool HasFunction(MapOp op, NumberType type) {
   if (RowOf(op).operands == 0 || op == MapOp::kCast || op == MapOp::kWhere) return false;
   if (IgnoresSign(op) && (type == NumberType::kI32 || type == NumberType::kI64)) return false;
@@ -74,17 +74,17 @@ constexpr bool HasFunction(MapOp op, NumberType type) {
   return Has(RowOf(op).takes, TypeOf(type));
 }
 
-// Place of a value: a slot, or with kUniformBit one of MapCode::uniforms, or kLastResult.
+// The place of a value: a slot; with kUniformBit, an index into MapCode::uniforms; or kLastResult.
 inline constexpr std::uint16_t kUniformBit = 0x8000;
-// The result of the instruction before. It needs no slot if only the next instruction reads it.
+// The result of the previous instruction. It needs no slot if only the next instruction reads it.
 inline constexpr std::uint16_t kLastResult = 0x7fff;
 
 struct MapInstruction {
   std::uint16_t code = 0;
   std::uint16_t to = 0;        // a slot
-  std::uint16_t from[3] = {};  // places; of a load or an index, a number. The third is never kLastResult.
-  DType dtype = DType::kF32;   // of the result; of a load, of the input
-  // 1: the result is narrower than a number of its type, and is rounded. Loads and casts round
+  std::uint16_t from[3] = {};  // places; for a load or an index, a number. The third is never kLastResult.
+  DType dtype = DType::kF32;   // of the result; for a load, of the input
+  // 1: the result is narrower than a number of its type, and must be rounded. Loads and casts round by
   // themselves.
   std::uint8_t rounds = 0;
 };
@@ -93,23 +93,23 @@ struct MapInstruction {
 struct MapUniform {
   DType dtype = DType::kF32;
   bool is_input = false;
-  std::uint16_t index = 0;  // of the input, or of the constant among the scalars of the step
+  std::uint16_t index = 0;  // index of the input, or of the constant among the scalars of the step
 };
 
 struct MapCode {
-  std::vector<MapInstruction> instructions;  // may be none, if the results are uniforms
+  std::vector<MapInstruction> instructions;  // may be empty, if the results are uniforms
   std::vector<MapUniform> uniforms;
-  std::vector<std::uint16_t> results;  // their places, by number
+  std::vector<std::uint16_t> results;  // the places of the results, by number
   int slots = 0;
-  int slot_bytes = 4;        // of one value: 4, 8 or 16
-  bool has_complex = false;  // any value is
+  int slot_bytes = 4;        // for one value: 4, 8 or 16
+  bool has_complex = false;  // true if any value is complex
   MapWeight weight = MapWeight::kLight;
 };
 
-// Every value gets a slot from the instruction that computes it to its last reader, unless the next
-// instruction is its only reader. Results keep their slots to the end. Casts that change nothing are left
-// out. An instruction may write the slot of an operand that it is the last to read, if both have numbers of
-// one size.
+// Every value has a slot from the instruction that computes it to its last reader, unless the next
+// instruction is its only reader. Results keep their slots to the end. Casts to the same type are left out.
+// If an instruction is the last reader of an operand, it may write to that operand's slot, if both have
+// numbers of the same size.
 MapCode Lower(const MapProblem& problem);
 
 }  // namespace warpline

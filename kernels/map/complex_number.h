@@ -1,4 +1,4 @@
-// Complex numbers as elementwise operations compute with them, on the host and on a device.
+// Complex numbers for elementwise operations, on the host and on a device.
 #ifndef WARPLINE_KERNELS_MAP_COMPLEX_NUMBER_H_
 #define WARPLINE_KERNELS_MAP_COMPLEX_NUMBER_H_
 

@@ -1,5 +1,5 @@
-// Maps that only copy: each thread moves a unit of up to 16 bytes, from runs of one array to runs of another.
-// (Two, four or eight units a thread take as long or longer: docs/benchmarks/2026-11-28-h200-order.md.)
+// Maps that only copy: each thread moves a unit of up to 16 bytes from runs of one array to runs of another.
+// (Two, four or eight units per thread take as long or longer: docs/benchmarks/2026-11-28-h200-order.md.)
 //
 // Limit: device memory.
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace {
 constexpr int kCopyThreads = 256;
 constexpr std::uint64_t kMaxUnitBytes = 16;
 
-// The innermost axis comes first; it is the runs, of which both strides are 1. Strides count units.
+// The innermost axis comes first. It is the axis of the runs, so both of its strides are 1. Strides are in
+// units.
 struct CopyWalk {
   int rank = 0;
   std::uint32_t units = 0;
@@ -24,10 +25,11 @@ struct CopyWalk {
   std::int64_t x[kMaxRank] = {}, out[kMaxRank] = {};
 };
 
-// Runs of so few bytes are left to the interpreter.
+// The interpreter handles shorter runs.
 constexpr std::int64_t kMinRunBytes = 64;
 
-// Returns the widest unit that divides the runs, the strides and the addresses: their lowest set bits tell.
+// Returns the widest unit that divides the runs, the strides and the addresses. Their lowest set bits
+// determine it.
 int UnitBytes(const MapWalk& walk, std::int64_t element_bytes, const void* x, const void* out) {
   std::uint64_t bits = kMaxUnitBytes | reinterpret_cast<std::uintptr_t>(x) |
                        reinterpret_cast<std::uintptr_t>(out) |
@@ -82,7 +84,7 @@ __global__ void __launch_bounds__(kCopyThreads)
 bool MapCopySupports(const MapProblem& problem, const DeviceTraits&) {
   const bool copies = problem.nodes.size() == 1 && problem.inputs.size() == 1 &&
                       problem.nodes[0].op == MapOp::kCast && problem.inputs[0].dtype == problem.OutDType() &&
-                      problem.OutDType() != DType::kBool;  // of which a byte may be anything but 0
+                      problem.OutDType() != DType::kBool;  // a bool's byte may have any nonzero value
   if (!copies) return false;
   const MapWalk walk = MapWalk::Of(problem);
   const auto bytes = static_cast<std::int64_t>(SizeOf(problem.OutDType()));

@@ -1,5 +1,5 @@
-// The remainder of a division of floats, in a time that is bounded. The loops of glibc 2.36 and of CUDA take
-// a step for each bit by which the exponents differ, up to 2045 steps for f64.
+// The remainder of a division of floats, in bounded time. The loops of glibc 2.36 and of CUDA need one step
+// for each bit by which the exponents differ, up to 2045 steps for f64.
 #ifndef WARPLINE_KERNELS_MAP_FMOD_H_
 #define WARPLINE_KERNELS_MAP_FMOD_H_
 
@@ -16,7 +16,7 @@ struct FloatParts {
   std::int64_t significand = 0;
   int exponent = 0;
 
-  // Takes the absolute value of a finite number.
+  // Splits the absolute value of a finite number.
   WARPLINE_HOST_DEVICE explicit FloatParts(double number) {
     constexpr int kFractionBits = 52, kBias = 1075;
     std::uint64_t bits = 0;
@@ -29,8 +29,8 @@ struct FloatParts {
   }
 };
 
-// x * y modulo m, with x, y < m < 2^53. A double holds the quotient to within four units. The multiple of m
-// wraps, but its difference from the product is below 2^56 and does not.
+// Returns x * y modulo m, with x, y < m < 2^53. The quotient in double is exact to within four units. The
+// multiple of m wraps around. But its difference from the product is below 2^56, and does not.
 WARPLINE_HOST_DEVICE inline std::int64_t MultiplyModulo(std::int64_t x, std::int64_t y, std::int64_t m,
                                                         double reciprocal_of_m) {
   const double product = static_cast<double>(x) * static_cast<double>(y);
@@ -43,7 +43,7 @@ WARPLINE_HOST_DEVICE inline std::int64_t MultiplyModulo(std::int64_t x, std::int
   return rest;
 }
 
-// 2^exponent modulo m < 2^53, by squaring. Calls `on_step` for each square.
+// Returns 2^exponent modulo m < 2^53, by squaring. Calls `on_step` for each square.
 template <typename OnStep>
 WARPLINE_HOST_DEVICE std::int64_t PowerOfTwoModulo(int exponent, std::int64_t m, double reciprocal_of_m,
                                                    const OnStep& on_step) {
@@ -59,8 +59,8 @@ WARPLINE_HOST_DEVICE std::int64_t PowerOfTwoModulo(int exponent, std::int64_t m,
   return power;
 }
 
-// The remainder of significands is multiplied by the power of two between them: x = a * 2^(e + d) and y = b *
-// 2^e have the remainder (a * 2^d mod b) * 2^e. Calls `on_step` for each product.
+// Multiplies the remainder of the significands by the power of two between the exponents: x = a * 2^(e + d)
+// and y = b * 2^e have the remainder (a * 2^d mod b) * 2^e. Calls `on_step` for each product.
 template <typename OnStep>
 WARPLINE_HOST_DEVICE double FmodInSteps(double x, double y, const OnStep& on_step) {
   if (std::isnan(x) || std::isnan(y) || std::isinf(x) || y == 0) return (x * y) / (x * y);
@@ -68,7 +68,7 @@ WARPLINE_HOST_DEVICE double FmodInSteps(double x, double y, const OnStep& on_ste
   const FloatParts of_x(x), of_y(y);
   const std::int64_t divisor = of_y.significand;
   std::int64_t rest = of_x.significand % divisor;
-  const int apart = of_x.exponent - of_y.exponent;  // not below 0: |x| is not below |y|
+  const int apart = of_x.exponent - of_y.exponent;  // at least 0, because |x| >= |y|
   if (apart > 0 && rest != 0) {
     const double reciprocal = 1 / static_cast<double>(divisor);
     rest = MultiplyModulo(rest, PowerOfTwoModulo(apart, divisor, reciprocal, on_step), divisor, reciprocal);
@@ -81,7 +81,7 @@ struct IgnoreSteps {
   WARPLINE_HOST_DEVICE void operator()() const {}
 };
 
-// Exact, as std::fmod: x - y * trunc(x / y), with the sign of x. At most 7 products, and 4 for f32.
+// Exact, like std::fmod: x - y * trunc(x / y), with the sign of x. Needs at most 7 products, and 4 for f32.
 WARPLINE_HOST_DEVICE inline double Fmod(double x, double y) { return FmodInSteps(x, y, IgnoreSteps()); }
 WARPLINE_HOST_DEVICE inline float Fmod(float x, float y) {
   return static_cast<float>(Fmod(static_cast<double>(x), static_cast<double>(y)));

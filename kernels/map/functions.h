@@ -1,9 +1,9 @@
 // The scalar functions of elementwise operations: one struct for each row of operations.h, with Apply for
-// every number type that the row takes. Both backends compile this header, with contraction off and exact
-// division and square root, so that an operation gives the same bits in every map on one backend.
+// every number type that the row supports. Both backends compile this header without contraction, and with
+// exact division and square root. So on one backend an operation gives the same bits in every map.
 //
 // Numbers are float and double; std::int32_t, std::uint32_t and their 64-bit forms; and ComplexNumber. Narrow
-// elements are widened to one of these and rounded again after each operation. Bools are 0 or 1.
+// elements are widened to one of these, and rounded again after each operation. Bools are 0 or 1.
 #ifndef WARPLINE_KERNELS_MAP_FUNCTIONS_H_
 #define WARPLINE_KERNELS_MAP_FUNCTIONS_H_
 
@@ -19,7 +19,7 @@
 
 namespace warpline::map {
 
-// The result of comparisons and predicates.
+// The type of results of comparisons and predicates.
 using Truth = std::uint32_t;
 
 #define WARPLINE_FN     \
@@ -67,8 +67,8 @@ struct Multiply {
 };
 
 struct Divide {
-  // Complex numbers: the method of R. Smith, "Algorithm 116: Complex division", 1962: the quotient of
-  // the parts of the divisor keeps their squares from overflowing.
+  // Complex numbers use the method of R. Smith, "Algorithm 116: Complex division", 1962: with the quotient of
+  // the divisor's parts, their squares cannot overflow.
   WARPLINE_FN T Apply(T x, T y) {
     if constexpr (kIsComplex<T>) {
       const bool wide = std::fabs(y.re) >= std::fabs(y.im);
@@ -84,8 +84,8 @@ struct Divide {
   }
 };
 
-// The remainder has the sign of the divisor, and x is the divisor times FloorDivide plus Remainder. Integers
-// divided by 0 give 0, and the least one divided by -1 itself.
+// The remainder has the sign of the divisor, and x equals the divisor times FloorDivide plus Remainder. An
+// integer divided by 0 gives 0. The most negative integer divided by -1 gives itself.
 struct Remainder {
   WARPLINE_FN T Apply(T x, T y) {
     if constexpr (std::is_integral_v<T>) {
@@ -117,10 +117,10 @@ struct FloorDivide {
       }
     } else {
       const T quotient = x / y;
-      // fmod of an infinity is NaN, of which the standard says the quotient is the infinity.
+      // fmod of an infinity is NaN, but according to the standard the quotient is the infinity.
       if (y == 0 || std::isinf(x) || quotient != quotient) return quotient;
       T rest = Fmod(x, y);
-      // x - rest is a multiple of y, but for its rounding.
+      // x - rest is a multiple of y, apart from rounding.
       T exact = (x - rest) / y;
       if (rest != 0 && (rest < 0) != (y < 0)) exact -= 1;
       const T nearest = std::rint(exact);
@@ -130,7 +130,7 @@ struct FloorDivide {
 };
 
 struct Pow {
-  // An integer to a negative power is 0.
+  // An integer to a negative power gives 0.
   WARPLINE_FN T Apply(T x, T y) {
     if constexpr (std::is_integral_v<T>) {
       if constexpr (std::is_signed_v<T>) {
@@ -184,7 +184,7 @@ struct Sign {
   }
 };
 
-// NaN if either is.
+// Minimum and Maximum return NaN if either operand is NaN.
 struct Minimum {
   WARPLINE_FN T Apply(T x, T y) { return IsNaN(x) || x < y ? x : y; }
 };
@@ -246,7 +246,7 @@ struct BitwiseInvert {
   WARPLINE_FN T Apply(T x) { return ~x; }
 };
 
-// A shift by the width of the type or more, or by a negative number, leaves 0, or the sign.
+// A shift by at least the width of the type, or by a negative number, gives 0 or the sign.
 struct BitwiseLeftShift {
   WARPLINE_FN T Apply(T x, T y) {
     if (Modular<T>(y) >= sizeof(T) * 8) return 0;
@@ -273,7 +273,7 @@ struct Ceil {
 struct Trunc {
   WARPLINE_FN T Apply(T x) { return std::trunc(x); }
 };
-// Halves to the even neighbour.
+// Rounds halves to the even neighbour.
 struct Round {
   WARPLINE_FN T Apply(T x) { return std::rint(x); }
 };
@@ -333,7 +333,7 @@ struct Log1p {
 };
 struct LogAddExp {
   WARPLINE_FN T Apply(T x, T y) {
-    if (x == y) return x + static_cast<T>(0.693147180559945309417232121458176568);  // log(2); also infinities
+    if (x == y) return x + static_cast<T>(0.693147180559945309417232121458176568);  // log(2); infinities too
     const T difference = x - y;
     if (IsNaN(difference)) return difference;
     return difference > 0 ? x + std::log1p(std::exp(-difference)) : y + std::log1p(std::exp(difference));

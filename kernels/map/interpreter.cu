@@ -1,10 +1,10 @@
-// Variant `interpreter`: a block runs the instructions of a map one after the other, each for all of its
-// elements. A value that only the next instruction reads stays in registers, and all others in shared memory.
-// Each thread reads and writes its own elements only, so that no instruction waits for another thread.
+// Variant `interpreter`: a block runs the instructions of a map one after another, each for all of its
+// elements. A value that only the next instruction reads stays in registers. All other values are in shared
+// memory. Each thread reads and writes only its own elements, so instructions do not wait for other threads.
 //
 // Limit: each instruction is decoded once for each 8 elements of f32 that a thread has
 // (docs/benchmarks/2026-11-27-h200-maps.md).
-// Next, `packs`: one operation for each instance, and 16 bytes a load or store.
+// Next, `packs`: one operation per instance, and loads and stores of 16 bytes.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -27,55 +27,55 @@ using map::kIsComplex;
 
 constexpr int kMaxThreads = 256;
 
-// How the elements of an input lie that a thread loads together.
+// The layout of the input elements that a thread loads together.
 enum class Layout : std::uint32_t {
-  kDense,      // as in the result
-  kVector,     // side by side
+  kDense,      // same as in the result
+  kVector,     // contiguous
   kBroadcast,  // one element for all
-  kScattered,  // found one by one
+  kScattered,  // located one by one
 };
 
 constexpr int kMaxInstructions = kMaxMapNodes + kMaxMapInputs;
 constexpr int kMaxUniforms = kMaxMapNodes + kMaxMapInputs;
-// Inputs and indices: what a load names.
+// The objects that a load can name: inputs and indices.
 constexpr int kMaxSources = kMaxMapInputs + kMaxRank;
 
-// An input as kernels take it, or the positions along an axis.
+// An input in the form that kernels use, or the positions along an axis.
 struct InputTable {
   const void* data;
-  std::int64_t first;  // of positions: that of the first element
+  std::int64_t first;  // for positions: the position of the first element
   Layout layout;
   std::uint32_t unused;
 };
 
-// An instruction as one instance of the kernel takes it. Places are in words: see PlaceOf.
+// An instruction in the form that one instance of the kernel uses. Places are in words: see PlaceOf.
 struct Instruction {
   std::uint32_t code;
   std::uint32_t dtype;   // a DType
-  std::uint32_t rounds;  // 1: to the dtype
+  std::uint32_t rounds;  // 1: round to dtype
   std::uint32_t to;
   std::uint32_t from[3];
   std::uint32_t unused;
 };
 
-// A result. Its place is one of numbers, like those of instructions.
+// A result. Its place holds numbers, like the places of instructions.
 struct ResultTable {
   void* data;
   std::uint32_t place;
   std::uint32_t dtype;  // a DType
-  Layout layout;        // of elements that a thread stores together
+  Layout layout;        // of the elements that a thread stores together
   std::uint32_t unused;
 };
 
-// Everything that a launch needs. Counts are less than FastDivisor::kMax, and so is the span of each array.
+// Everything that a launch needs. Counts and the spans of all arrays are less than FastDivisor::kMax.
 struct Parameters {
   const StepScalars* scalars;
   std::uint32_t count;
   std::uint32_t rank;
   std::uint32_t source_count, instruction_count, uniform_count;
   std::uint32_t result_count;
-  alignas(16) FastDivisor sizes[kMaxRank];  // the innermost axis first
-  // Likewise; those of the results come after the sources.
+  alignas(16) FastDivisor sizes[kMaxRank];  // innermost axis first
+  // Also innermost axis first. The strides of the results come after those of the sources.
   alignas(16) std::int32_t strides[kMaxSources + 1][kMaxRank];
   InputTable inputs[kMaxSources];
   ResultTable results[kMaxMapOutputs];
@@ -96,7 +96,7 @@ template <> struct NumberAs<NumberType::kC64> { using type = ComplexNumber<float
 template <> struct NumberAs<NumberType::kC128> { using type = ComplexNumber<double>; };
 // clang-format on
 
-// Values of one thread that lie side by side: 16 bytes of slots of kBytes each.
+// Contiguous values of one thread: 16 bytes of slots of kBytes each.
 template <int kBytes>
 struct Word {
   static constexpr int kSize = 16 / kBytes;
@@ -117,8 +117,8 @@ struct Word {
   }
 };
 
-// The block's shared memory: tables, a word for each uniform, and the slots. It is an array, so that the
-// compiler knows that it is shared memory.
+// Returns the block's shared memory: tables, a word for each uniform, and the slots. It is an array, so that
+// the compiler knows that it is shared memory.
 __device__ __forceinline__ uint4* Shared() {
   extern __shared__ uint4 words[];
   return words;
@@ -134,7 +134,7 @@ __device__ __forceinline__ void WriteWord(unsigned to, const Word<kBytes>& word)
   Shared()[to] = {word.units[0], word.units[1], word.units[2], word.units[3]};
 }
 
-// Elements and numbers of any type, complex ones too.
+// Conversions between elements and numbers of any type, including complex types.
 template <typename T>
 using NumberOfElement = typename std::conditional_t<
     kIsComplex<T>, std::type_identity<T>,
@@ -149,7 +149,7 @@ __device__ __forceinline__ NumberOfElement<T> ToNumber(T element) {
   }
 }
 
-// Follows the rules of casts.
+// Converts by the rules of casts.
 template <typename T, typename From>
 __device__ __forceinline__ T ToElement(From x) {
   if constexpr (kIsComplex<T> && kIsComplex<From>) {
@@ -158,7 +158,7 @@ __device__ __forceinline__ T ToElement(From x) {
   } else if constexpr (kIsComplex<T>) {
     return {static_cast<decltype(T::re)>(x), 0};
   } else if constexpr (kIsComplex<From>) {
-    return static_cast<T>(x.re != 0 || x.im != 0 ? 1 : 0);  // to bool; the rules refuse others
+    return static_cast<T>(x.re != 0 || x.im != 0 ? 1 : 0);  // to bool; the rules refuse other types
   } else {
     return Narrow<T>(x);
   }
@@ -176,15 +176,15 @@ __device__ __forceinline__ void VisitElement(DType dtype, F&& f) {
   });
 }
 
-// Shared memory begins with tables that threads read at indices of their own: in constant memory, each such
-// access would be a slow one.
+// Shared memory begins with tables that threads read at different indices. In constant memory, each such
+// access would be slow.
 struct Tables {
-  unsigned uniforms, slots;  // where they begin, in words
+  unsigned uniforms, slots;  // offsets, in words
 
   static constexpr unsigned kStrides = sizeof(FastDivisor) * kMaxRank / sizeof(uint4);
   static constexpr unsigned kStridesOfArray = sizeof(std::int32_t) * kMaxRank / sizeof(uint4);
 
-  // The result is an array, too.
+  // The result counts as an array too.
   __host__ __device__ Tables(unsigned source_count, unsigned uniform_count)
       : uniforms(kStrides + (source_count + 1) * kStridesOfArray), slots(uniforms + uniform_count) {}
 
@@ -196,7 +196,7 @@ struct Tables {
   }
 };
 
-// All threads of the block copy the tables, but for the uniforms.
+// All threads of the block copy the tables, except the uniforms.
 __device__ __forceinline__ void CopyTables(const Parameters& p, const Tables& tables) {
   const auto copy = [](const void* from, unsigned to, unsigned words) {
     for (unsigned i = threadIdx.x; i < words; i += blockDim.x) {
@@ -207,8 +207,8 @@ __device__ __forceinline__ void CopyTables(const Parameters& p, const Tables& ta
   copy(p.strides, Tables::kStrides, tables.uniforms - Tables::kStrides);
 }
 
-// An operand of an instruction: a slot, or a uniform, whose word is the same for all threads. Instructions
-// name the first word of a slot of thread 0, and with kUniform a uniform.
+// An operand of an instruction: a slot, or a uniform, which is the same word for all threads. Instructions
+// contain the first word of a slot of thread 0, or a uniform with the flag kUniform.
 struct Place {
   unsigned word;
   unsigned step;
@@ -220,7 +220,7 @@ __device__ __forceinline__ Place PlaceOf(unsigned place, unsigned threads) {
   return {place + threadIdx.x, threads};
 }
 
-// Functions that need many registers or instructions are not inlined: the kernel has dozens of them.
+// Functions that need many registers or instructions are not inlined, because the kernel has dozens of them.
 template <MapOp kOp, typename T>
 inline constexpr bool kCalls = RowOf(kOp).weight == MapWeight::kHeavy ||
                                (RowOf(kOp).max_ulp > 0 && !std::is_same_v<T, float>);
@@ -239,7 +239,7 @@ __device__ __forceinline__ auto Apply(T... x) {
   }
 }
 
-// The values of an operand or a result that one thread has.
+// One thread's values of an operand or a result.
 template <int kBytes, int kWords>
 struct Values {
   Word<kBytes> words[kWords];
@@ -253,7 +253,7 @@ __device__ __forceinline__ Values<kBytes, kWords> Read(Place place) {
   return values;
 }
 
-// Calls f(word, i, v) for each value of x, to change it.
+// Calls f(word, i, v) for each value of x, which f may change.
 template <int kBytes, int kWords, typename F>
 __device__ __forceinline__ void Change(Values<kBytes, kWords>& x, F&& f) {
 #pragma unroll
@@ -263,7 +263,7 @@ __device__ __forceinline__ void Change(Values<kBytes, kWords>& x, F&& f) {
   }
 }
 
-// x becomes the result. `y` and `third` have what the operation reads.
+// Replaces x by the result. `y` and `third` are the other operands.
 template <MapOp kOp, typename Function, int kOperands, typename T, int kBytes, int kWords>
 __device__ __forceinline__ void Execute(Values<kBytes, kWords>& x, const Values<kBytes, kWords>& y,
                                         Place third) {
@@ -303,7 +303,7 @@ __device__ __forceinline__ void RunCast(DType dtype, Values<kBytes, kWords>& x) 
   });
 }
 
-// Chooses whole slots: the type of the numbers does not matter. x is the condition.
+// Selects whole slots, so the type of the numbers does not matter. x is the condition.
 template <int kBytes, int kWords>
 __device__ __forceinline__ void RunWhere(Values<kBytes, kWords>& x, const Values<kBytes, kWords>& y,
                                          Place third) {
@@ -322,20 +322,20 @@ __device__ __forceinline__ void RunWhere(Values<kBytes, kWords>& x, const Values
   }
 }
 
-// The elements of a launch, and the axes that they lie along.
+// The elements of a launch, and their axes.
 struct Elements {
   Tables tables;
   std::uint32_t count, rank;
 };
 
-// Elements of an array (a source or the result) that are `stride` apart. They start at the one for element
-// `index` of the result and end with the innermost axis. Offsets may be negative.
+// Consecutive elements of an array (a source or the result) along the innermost axis. They start at the
+// element for element `index` of the result and end with the axis. Offsets may be negative.
 struct Run {
   std::int32_t offset;
   std::uint32_t left;
 };
 
-// Not inlined: it is called for each data type, and takes a few divisions.
+// Not inlined: it is called for each data type, and needs several divisions.
 __device__ __noinline__ Run RunAt(Elements elements, unsigned array, std::uint32_t index) {
   const std::int32_t* strides = elements.tables.strides(array);
   Run run = {0, elements.count - index};
@@ -350,7 +350,7 @@ __device__ __noinline__ Run RunAt(Elements elements, unsigned array, std::uint32
   return run;
 }
 
-// Calls f(i, offset) for the elements that there are of [index, index + kSize).
+// Calls f(i, offset) for the existing elements of [index, index + kSize).
 template <int kSize, typename F>
 __device__ __forceinline__ void ForEachOffset(const Elements& elements, unsigned array, std::uint32_t index,
                                               F&& f) {
@@ -367,7 +367,7 @@ __device__ __forceinline__ void ForEachOffset(const Elements& elements, unsigned
   }
 }
 
-// Elements [index, index + kSize) of the result, or as many of them as there are, from an input.
+// Loads elements [index, index + kSize) of the result, as far as they exist, from an input.
 template <int kBytes, typename T>
 __device__ __forceinline__ Word<kBytes> LoadElements(const Elements& elements, unsigned input,
                                                      const void* from, Layout layout, std::uint32_t index) {
@@ -387,7 +387,7 @@ __device__ __forceinline__ Word<kBytes> LoadElements(const Elements& elements, u
     }
     return word;
   }
-  if (layout == Layout::kBroadcast && index < elements.count) {  // packs end where the result does
+  if (layout == Layout::kBroadcast && index < elements.count) {  // packs end at the end of the result
     const auto number = ToNumber(data[RunAt(elements, input, index).offset]);
 #pragma unroll
     for (int i = 0; i < kSize; ++i) word.Set(i, number);
@@ -417,7 +417,7 @@ __device__ __forceinline__ void Load(const Elements& elements, unsigned number, 
   });
 }
 
-// Positions along an axis: of i64, or of i32 in slots that are as small.
+// Loads positions along an axis, as i64, or as i32 if slots have 4 bytes.
 template <int kBytes, int kWords>
 __device__ __forceinline__ void LoadIndex(const Elements& elements, unsigned number, std::int64_t start,
                                           DType dtype, std::uint32_t first, Values<kBytes, kWords>& to) {
@@ -470,7 +470,7 @@ __device__ __forceinline__ void Store(const ResultTable& result, const Elements&
           continue;
         }
       }
-      // Vectors that are not dense end where the result does.
+      // Vectors that are not dense end at the end of the result.
 #pragma unroll
       for (int i = 0; i < kSize; ++i) {
         if (index + i < elements.count) store(i, index + i);
@@ -509,7 +509,7 @@ constexpr bool HasCode(MapOp op, NumberType type, int bytes, bool heavy) {
   return HasFunction(op, type) && (heavy || RowOf(op).weight == MapWeight::kLight);
 }
 
-// The codes of an instance, without gaps. (The compiler makes a tree of branches of its switch all the same.)
+// The codes of an instance, without gaps. (The compiler still turns its switch into a tree of branches.)
 constexpr std::uint16_t kLoad = 0, kWhere = 1, kIndex = 2, kFirstFunction = 3;
 struct Codes {
   std::uint16_t of[kIndexCode + 1] = {};
@@ -533,7 +533,7 @@ constexpr Codes CodesOf(int bytes, bool heavy) {
   codes.of[kIndexCode] = kIndex;
   return codes;
 }
-// Variables, since device code may use their values but not call functions of the host.
+// Variables, because device code can use their values but cannot call host functions.
 template <int kBytes, bool kHeavy>
 inline constexpr Codes kCodes = CodesOf(kBytes, kHeavy);
 template <MapOp kOp, NumberType kType, int kBytes, bool kHeavy>
@@ -541,7 +541,7 @@ inline constexpr std::uint16_t kCodeOf = kCodes<kBytes, kHeavy>.of[CodeOf(kOp, k
 template <MapOp kOp, NumberType kType, int kBytes, bool kHeavy>
 inline constexpr bool kHasCode = HasCode(kOp, kType, kBytes, kHeavy);
 
-// Rows without a scalar function.
+// The rows without a scalar function.
 namespace none {
 struct Constant {};
 struct Cast {};
@@ -599,9 +599,9 @@ __global__ void __launch_bounds__(kMaxThreads) Interpret(const __grid_constant__
   const std::uint32_t of_block = threads * kWords * Word<kBytes>::kSize;
   for (std::uint32_t base = blockIdx.x * of_block; base < elements.count; base += gridDim.x * of_block) {
     const std::uint32_t first = base + threadIdx.x * Word<kBytes>::kSize;
-    Values<kBytes, kWords> x = {};  // the result of the last instruction
-    // Members of p are named here, and not in functions, so that they are read from constant memory at an
-    // index that is the same for all threads: then the branches are, too.
+    Values<kBytes, kWords> x = {};  // the result of the previous instruction
+    // Members of p are accessed here and not in functions. So they are read from constant memory at an index
+    // that is the same for all threads, and all threads take the same branches.
 #pragma unroll 1
     for (unsigned i = 0; i < p.instruction_count; ++i) {
       const std::uint32_t code = p.instructions[i].code;
@@ -639,7 +639,7 @@ __global__ void __launch_bounds__(kMaxThreads) Interpret(const __grid_constant__
 // A part of a map whose offsets fit into 31 bits.
 struct Part {
   MapWalk walk;
-  std::int64_t offsets[kMaxSources + 1] = {};  // of its first element: in the sources, and in the result
+  std::int64_t offsets[kMaxSources + 1] = {};  // of its first element in each source and in the result
 };
 
 bool Fits(const MapWalk& walk) {
@@ -651,7 +651,7 @@ bool Fits(const MapWalk& walk) {
   });
 }
 
-// Calls f for the parts of a map, in halves of its outermost axis.
+// Calls f for the parts of a map. It is split in halves along its outermost axis.
 template <typename F>
 cudaError_t ForEachPart(const Part& part, const F& f) {
   if (Fits(part.walk)) return f(part);
@@ -677,7 +677,7 @@ bool IsAligned(const void* address, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
 }
 
-// `pack`: elements that a thread loads together.
+// `pack`: the number of elements that a thread loads together.
 Layout LayoutOf(const MapWalk& walk, const Strides& strides, const void* data, std::size_t element,
                 int pack) {
   const int inner = walk.rank - 1;
@@ -696,10 +696,10 @@ Layout LayoutOf(const MapWalk& walk, const Strides& strides, const void* data, s
   return in_vectors ? Layout::kVector : Layout::kScattered;
 }
 
-// From a place of MapCode to one of a launch.
+// Converts a place of MapCode to one of a launch.
 struct PlaceWords {
   Tables tables;
-  std::uint32_t of_slot;  // words from one slot to the next
+  std::uint32_t of_slot;  // distance between slots in words
 
   std::uint32_t operator()(std::uint16_t place) const {
     if (place == kLastResult) return kLast;
@@ -710,7 +710,7 @@ struct PlaceWords {
 
 Parameters ParametersOf(const MapProblem& problem, const MapCode& code, const Codes& codes, const Part& part,
                         const Operands& operands, int pack, const PlaceWords& place) {
-  Parameters p = Parameters();  // zeroes the bytes between members, too: see gpu/repointed_graph.h
+  Parameters p = Parameters();  // also zeroes the bytes between members: see gpu/repointed_graph.h
   p.scalars = operands.scalars;
   p.count = static_cast<std::uint32_t>(part.walk.count);
   p.rank = static_cast<std::uint32_t>(part.walk.rank);
@@ -774,9 +774,9 @@ cudaError_t AskSharedMemory(SharedMemory& memory) {
 }
 
 constexpr int kMaxThreadsOfMultiprocessor = 2048;
-constexpr int kReservedBytes = 1024;  // shared memory that the system takes for each block
+constexpr int kReservedBytes = 1024;  // shared memory that the system reserves for each block
 
-// Launches an instance, or returns cudaErrorNotSupported if not even a warp's values fit.
+// Launches an instance. Returns cudaErrorNotSupported if not even the values of one warp fit.
 template <int kBytes, int kWords, bool kHeavy>
 cudaError_t LaunchInstance(const MapProblem& problem, const MapPlan& plan, const Operands& operands,
                            const CudaContext& context, cudaStream_t stream) {
@@ -790,7 +790,7 @@ cudaError_t LaunchInstance(const MapProblem& problem, const MapPlan& plan, const
   };
   int threads = kMaxThreads;
   while (threads >= 32 && bytes_of(threads) > memory.of_block) threads /= 2;
-  // Fewer threads a block where that is what lets more of them run.
+  // Use fewer threads per block if more threads can then be resident.
   const auto resident = [&](int count) {
     return std::min(memory.of_multiprocessor / (bytes_of(count) + kReservedBytes) * count,
                     kMaxThreadsOfMultiprocessor);

@@ -10,7 +10,7 @@ namespace warpline {
 cudaError_t LaunchMapInterpreter(const MapProblem& problem, const MapPlan& plan, const Operands& operands,
                                  const CudaContext& context, cudaStream_t stream);
 
-// Only copies, whose runs are contiguous in both arrays.
+// Supports only copies with runs that are contiguous in both arrays.
 bool MapCopySupports(const MapProblem& problem, const DeviceTraits& traits);
 CudaLaunch<MapProblem> LaunchMapCopy;
 

@@ -1,6 +1,6 @@
-// The table of elementwise operations: the single list from which the API's rules, both backends, the tests
-// and the documentation derive. Adding an operation is a line here, its function in functions.h, and its
-// number in MapOp of warpline.proto.
+// The table of elementwise operations. The API's rules, both backends, the tests and the documentation all
+// derive from it. To add an operation, add a line here, its function in functions.h, and its number in MapOp
+// of warpline.proto.
 #ifndef WARPLINE_KERNELS_MAP_OPERATIONS_H_
 #define WARPLINE_KERNELS_MAP_OPERATIONS_H_
 
@@ -15,7 +15,7 @@ namespace warpline {
 
 // Sets of data types, as bits.
 inline constexpr unsigned kBools = 1, kInts = 2, kFloats = 4, kComplex = 8;
-// f32 and f64 only.
+// Only f32 and f64.
 inline constexpr unsigned kWideFloats = 16;
 
 // Returns whether the set has the type.
@@ -28,24 +28,24 @@ constexpr bool Has(unsigned set, DType dtype) {
   return false;
 }
 
-// The data type of a result. Of where, the operands are the second and third: the first is bool.
+// The data type of a result. For where, the operands are the second and third, because the first is bool.
 enum class MapResult : std::uint8_t {
   kSame,   // the type of the operands
   kBool,   // bool
-  kReal,   // that of a part: f32 for c64, f64 for c128, and otherwise the type of the operands
-  kGiven,  // the node says it
+  kReal,   // the type of a part: f32 for c64, f64 for c128; otherwise the type of the operands
+  kGiven,  // the node gives the type
 };
 
-// Which kernels for 32-bit numbers have an operation. Maps of light ones run on a kernel without calls of
-// functions, which cost registers.
+// Which kernels for 32-bit numbers support an operation. Maps with only light operations run on a kernel
+// without function calls, which would cost registers.
 enum class MapWeight : std::uint8_t { kLight, kHeavy };
 
-// Columns: identifier, name, number of operands, the types that it takes, type of the result, weight, and the
-// bound of the error of f32 and f64 results in ulp. 0: the exact result, rounded once. Results of f16 and
-// bf16 are those of f32, rounded. Complex results have no bound here. 4 is what the C library promises for
-// its vector functions (kernels/cpu/vector_math.h), of which errors of up to 4.0 were measured.
+// Columns: identifier, name, number of operands, supported types, type of the result, weight, and the error
+// bound of f32 and f64 results in ulp. 0: the exact result, rounded once. Results of f16 and bf16 are those
+// of f32, rounded. Complex results have no bound here. The C library promises 4 for its vector functions
+// (kernels/cpu/vector_math.h); the measured errors are up to 4.0.
 //
-// The order is that of the numbers in the API: new operations come last.
+// The order is that of the numbers in the API: add new operations at the end.
 #define WARPLINE_MAP_OPERATIONS(X)                                                   \
   X(Constant, "constant", 0, kBools | kInts | kFloats | kComplex, kGiven, kLight, 0) \
   X(Cast, "cast", 1, kBools | kInts | kFloats | kComplex, kGiven, kLight, 0)         \
@@ -134,7 +134,7 @@ struct MapOpRow {
   int max_ulp = 0;
 };
 
-// Indexed by the number of the MapOp.
+// Indexed by the value of MapOp.
 inline constexpr std::array kMapOps = {
 #define WARPLINE_ROW(identifier, name, operands, takes, result, weight, max_ulp) \
   MapOpRow{name, operands, takes, MapResult::result, MapWeight::weight, max_ulp},
@@ -145,7 +145,7 @@ inline constexpr std::array kMapOps = {
 constexpr const MapOpRow& RowOf(MapOp op) { return kMapOps[static_cast<std::size_t>(op)]; }
 constexpr std::string_view Name(MapOp op) { return RowOf(op).name; }
 
-// The type of the result for operands of `dtype`. kGiven must be known otherwise.
+// Returns the type of the result for operands of `dtype`. Not for kGiven, where the node gives the type.
 constexpr DType ResultOf(MapOp op, DType dtype) {
   switch (RowOf(op).result) {
     case MapResult::kBool:

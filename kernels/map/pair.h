@@ -1,5 +1,5 @@
 // Maps of one operation: casts, products with a number, and sums of two arrays. Requests and benchmarks have
-// short forms for them, and GPUs a kernel of their own (kernels/map/packs).
+// short forms for them, and GPUs a special kernel (kernels/map/packs).
 #ifndef WARPLINE_KERNELS_MAP_PAIR_H_
 #define WARPLINE_KERNELS_MAP_PAIR_H_
 
@@ -17,12 +17,13 @@ inline constexpr std::array kAllPairOps = {PairOp::kCast, PairOp::kScale, PairOp
 constexpr std::string_view Name(PairOp op) {
   return op == PairOp::kCast ? "cast" : op == PairOp::kScale ? "scale" : "add";
 }
-// True if the operation has a second operand, y.
+// Returns true if the operation has a second operand, y.
 constexpr bool ReadsY(PairOp op) { return op == PairOp::kAdd; }
 
-// out = cast(x), factor * x, or x + y; dense, of out_dtype, which is `dtype` but for casts. Along each axis
-// of the result, neighbours are so many elements apart in x and in y: 0 where they are broadcast. Products
-// of f16 and bf16 are computed in f32 and rounded once. The factor is the constant of the map.
+// out = cast(x), factor * x, or x + y. The result is dense and of out_dtype, which equals `dtype` except for
+// casts. x_strides and y_strides are the strides along each axis of the result in elements; 0 if x or y is
+// broadcast. Products of f16 and bf16 are computed in f32 and rounded once. The factor is the constant of the
+// map.
 struct PairMap {
   PairOp op = PairOp::kCast;
   DType dtype = DType::kF32;
@@ -34,7 +35,7 @@ struct PairMap {
 };
 
 MapProblem ToMap(const PairMap& pair);
-// The pair that makes exactly this map; nothing if there is none.
+// Returns the pair that makes exactly this map; nothing if there is none.
 std::optional<PairMap> PairOf(const MapProblem& map);
 
 }  // namespace warpline

@@ -1,4 +1,4 @@
-// How a map is run on a GPU, apart from the addresses of its operands.
+// How a map is run on a GPU, independent of the addresses of its operands.
 #ifndef WARPLINE_KERNELS_MAP_PLAN_H_
 #define WARPLINE_KERNELS_MAP_PLAN_H_
 

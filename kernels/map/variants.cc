@@ -17,10 +17,10 @@ DType OperandType(const MapProblem& problem, const MapNode& node) {
                                        : problem.nodes[value - problem.inputs.size()].dtype;
 }
 
-// The bytes that take as long to move as one node does for one element: a third of that of its worst
-// operands, which tests/bench/worst_operands measured on an H200
-// (docs/benchmarks/2026-11-28-h200-worst-operands.md). It is also what ordinary operands of light operations
-// take: x*a+b of f32 took 1.4 times as long as moving its 8 bytes, of
+// Returns how many bytes move in the time that one node needs for one element: a third of the time for its
+// worst operands, which tests/bench/worst_operands measured on an H200
+// (docs/benchmarks/2026-11-28-h200-worst-operands.md). For light operations, ordinary operands take this time
+// too: x*a+b of f32 took 1.4 times as long as moving its 8 bytes, from
 // docs/benchmarks/2026-11-27-h200-maps.md.
 double BytesLike(const MapProblem& problem, const MapNode& node) {
   const MapOpRow& row = RowOf(node.op);
@@ -29,7 +29,7 @@ double BytesLike(const MapProblem& problem, const MapNode& node) {
   if (IsComplex(of)) return node.op == MapOp::kDivide ? 17 : 16;
   switch (node.op) {
     case MapOp::kFloorDivide:
-    case MapOp::kRemainder:  // of floats, up to 7 modular products (fmod.h)
+    case MapOp::kRemainder:  // for floats: up to 7 modular products (fmod.h)
       return IsFloat(of) ? (is_wide ? 105 : 75) : (is_wide ? 48 : 6);
     case MapOp::kDivide:
     case MapOp::kSqrt:

@@ -10,7 +10,7 @@
 
 namespace warpline {
 
-// The axes whose positions a map computes with, in the order in which its nodes name them first.
+// Returns the axes whose positions a map uses, in the order in which its nodes first name them.
 inline std::vector<int> IndexAxes(const MapProblem& problem) {
   std::vector<int> axes;
   for (const MapNode& node : problem.nodes) {
@@ -20,14 +20,14 @@ inline std::vector<int> IndexAxes(const MapProblem& problem) {
   return axes;
 }
 
-// Axes of size 1 vanish, and an axis that continues its neighbour in every row of strides is fused with it.
-// The axes of a map of one element are none.
+// Removes axes of size 1, and merges an axis with its neighbour if it continues that in every row of strides.
+// A map of one element has no axes.
 struct MapWalk {
   int rank = 0;
   std::int64_t count = 1;
   std::int64_t dims[kMaxRank] = {};
-  // Strides along these axes: of each input; then of the position along each of IndexAxes, as if it were an
-  // input; then of the result.
+  // The strides along these axes: first of each input; then of the position along each of IndexAxes, as if it
+  // were an input; last of the result.
   std::vector<Strides> strides;
 
   const Strides& of_result() const { return strides.back(); }

@@ -1,6 +1,6 @@
-// PackAdder<R>::Add takes several elements into an accumulator at once: what of a monoid's Add must be done
-// for each element only, and the rest once a pack. In the order of the indices, of which `first` is that of
-// x[0], and the others follow in steps of `step`; all of them are above those that the accumulator has.
+// PackAdder<R>::Add adds several elements to an accumulator at once. Work that a monoid's Add needs only once
+// is done once per pack. Elements are added in the order of their indices: x[0] has index `first`, and the
+// indices increase by `step`. All of them are above those already in the accumulator.
 #ifndef WARPLINE_KERNELS_REDUCE_ADD_PACK_CUH_
 #define WARPLINE_KERNELS_REDUCE_ADD_PACK_CUH_
 
@@ -14,9 +14,9 @@
 
 namespace warpline {
 
-// The type that elements are widened to before they are added: the monoid's Value, with two exceptions. var
-// of f32 widens its elements one by one. Sums of 8- and 16-bit integers are widened from 32 bits, which have
-// room for the sum of a pack.
+// The type to which elements are widened before they are added: the monoid's Value, with two exceptions. var
+// of f32 widens its elements one by one. Sums of 8-bit and 16-bit integers are widened from 32 bits, which
+// can hold the sum of a pack.
 template <typename R, typename T, typename Number>
 using PackValue =
     std::conditional_t<std::is_same_v<R, ShiftedMomentsMonoid> ||
@@ -29,12 +29,13 @@ inline constexpr bool kHasIndices = false;
 template <typename V, bool kGreatest>
 inline constexpr bool kHasIndices<ArgMonoid<V, kGreatest>> = true;
 
-// True if accumulators begin with the first element of their result.
+// True if accumulators start with the first element of their result as the shift.
 template <typename R>
 inline constexpr bool kHasShift = std::is_same_v<R, ShiftedMomentsMonoid>;
 
-// x[0] op x[1] op ... as a tree, whose depth bounds rounding errors and waits. kSize is a power of two; x is
-// used up. (A recursion, as the compiler does not unroll a loop that bisects, and then x is in local memory.)
+// Returns x[0] op x[1] op ... as a tree, whose depth limits rounding errors and waits. kSize is a power of
+// two; x is overwritten. (It is recursive, because the compiler does not unroll a loop that bisects; then x
+// would be in local memory.)
 template <int kSize, typename V, int kArray, typename F>
 __device__ V TreeOf(V (&x)[kArray], F& f) {
   if constexpr (kSize > 1) {
@@ -58,7 +59,7 @@ struct PackAdder<SumMonoid<V, kLift>> {
   using R = SumMonoid<V, kLift>;
   template <typename W, int kSize>
   __device__ static void Add(typename R::Acc& acc, const W (&x)[kSize], std::int64_t, std::int64_t) {
-    if constexpr (!std::is_same_v<V, W>) {  // narrower, of either sign
+    if constexpr (!std::is_same_v<V, W>) {  // widens from a narrower type, signed or unsigned
       W terms[kSize];
 #pragma unroll
       for (int i = 0; i < kSize; ++i) terms[i] = x[i];
@@ -103,7 +104,7 @@ struct PackAdder<ExtremeMonoid<V, kGreatest, kAbs>> {
   }
 };
 
-// The index is looked for only if the pack has something better than what came before.
+// The index is searched only if the pack contains a better element than the accumulator.
 template <typename V, bool kGreatest>
 struct PackAdder<ArgMonoid<V, kGreatest>> {
   using R = ArgMonoid<V, kGreatest>;
@@ -127,13 +128,13 @@ struct PackAdder<ArgMonoid<V, kGreatest>> {
   }
 };
 
-// 32 bits have room for the sum of a pack.
+// 32 bits can hold the sum of a pack.
 template <typename V>
 struct PackAdder<IntegerMomentsMonoid<V>> {
   template <int kSize>
   __device__ static void Add(IntegerMoments& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
     V values[kSize];
-    std::uint64_t squares[2] = {0, 0};  // in two chains, as an addition of 64 bits waits for its first half
+    std::uint64_t squares[2] = {0, 0};  // two chains, because a 64-bit addition waits for its lower half
 #pragma unroll
     for (int i = 0; i < kSize; ++i) {
       values[i] = x[i];
@@ -145,7 +146,7 @@ struct PackAdder<IntegerMomentsMonoid<V>> {
   }
 };
 
-// In two chains, as an addition in f64 takes long.
+// Uses two chains, because an addition in f64 takes long.
 template <>
 struct PackAdder<ShiftedMomentsMonoid> {
   template <int kSize>
@@ -167,8 +168,8 @@ struct PackAdder<ShiftedMomentsMonoid> {
   }
 };
 
-// Sums of x - x[0] and of their squares, which are as large as the spread of the pack. Between packs the mean
-// and the sum of squared distances are kept, as Chan, Golub and LeVeque update them.
+// Computes sums of x - x[0] and of their squares, whose size is that of the spread of the pack. Between
+// packs, the mean and the sum of squared distances are kept, with the updates of Chan, Golub and LeVeque.
 template <>
 struct PackAdder<MomentsMonoid> {
   template <int kSize>
@@ -188,15 +189,15 @@ struct PackAdder<MomentsMonoid> {
   }
 
  private:
-  // Returns 1 / x. Takes two steps of Newton's iteration from the f32 reciprocal, instead of a division in
-  // f64. The result is exact but for a unit or two.
+  // Returns 1 / x, by two steps of Newton's iteration from the f32 reciprocal instead of an f64 division. The
+  // error is at most one or two units in the last place.
   __device__ static double Reciprocal(double x) {
     const double rough = static_cast<double>(1 / static_cast<float>(x));
     const double better = rough * (2 - x * rough);
     return better * (2 - x * better);
   }
 
-  // In two chains: an array of differences would take all registers.
+  // Uses two chains: an array of differences would need too many registers.
   template <int kSize>
   __device__ static void SumUp(const double (&x)[kSize], double& sum, double& square) {
     double sums[2] = {0, 0}, squares[2] = {0, 0};
@@ -211,7 +212,8 @@ struct PackAdder<MomentsMonoid> {
   }
 };
 
-// The maximum first: then there is one exponential an element, and none of what came before unless it grows.
+// Finds the maximum first. Then each element needs only one exponential, and the earlier sum is scaled only
+// if the maximum grows.
 template <typename V>
 struct PackAdder<LogSumExpMonoid<V>> {
   template <int kSize>
@@ -219,7 +221,7 @@ struct PackAdder<LogSumExpMonoid<V>> {
     V values[kSize];
 #pragma unroll
     for (int i = 0; i < kSize; ++i) values[i] = x[i];
-    const V greatest = Tree(values, [](V a, V b) { return std::fmax(a, b); });  // of NaN and b: b
+    const V greatest = Tree(values, [](V a, V b) { return std::fmax(a, b); });  // NaN and b give b
     if (greatest > acc.max) {
       acc.sum = acc.sum == 0 ? V{0} : acc.sum * Exp(acc.max - greatest);
       acc.max = greatest;
@@ -228,7 +230,8 @@ struct PackAdder<LogSumExpMonoid<V>> {
 #pragma unroll
       for (int i = 0; i < kSize; ++i) values[i] = Exp(x[i] - acc.max);
     } else {
-      // An infinity counts as one where it is the maximum, or not at all; their difference would be NaN.
+      // An infinity counts as one if it is the maximum, and otherwise not at all. The difference of two
+      // infinities would be NaN.
       const V of_max = acc.max == kWorst<V, true> ? V{0} : V{1};
 #pragma unroll
       for (int i = 0; i < kSize; ++i) values[i] = x[i] == acc.max ? of_max : Exp(x[i] - acc.max);
@@ -237,8 +240,8 @@ struct PackAdder<LogSumExpMonoid<V>> {
   }
 
  private:
-  // e^x of x <= 0. In f32 2^(x log2 e), whose error is that of the product, x / 2^24. Of the small terms,
-  // whose x is large, that changes nothing, and neither do those that are less than 2^-126.
+  // Returns e^x for x <= 0. In f32 it is 2^(x log2 e), with the error of the product, x / 2^24. This does not
+  // matter for small terms, whose x is large, nor do terms below 2^-126.
   __device__ static V Exp(V x) {
     if constexpr (std::is_same_v<V, float>) {
       float power;
@@ -248,9 +251,9 @@ struct PackAdder<LogSumExpMonoid<V>> {
       return ExpOfF64(x);
     }
   }
-  // 2^k e^r with |r| <= ln 2 / 2, and e^r by the first terms of its series, of which the next is below 2^-57.
-  // std::exp has branches for what does not occur here. Terms below 2^-1021, as of -infinity, are 0: one term
-  // of the sum is 1.
+  // Returns 2^k e^r with |r| <= ln 2 / 2, and e^r by the first terms of its series; the next term is below
+  // 2^-57. std::exp has branches for cases that do not occur here. Terms below 2^-1021, such as those of
+  // -infinity, become 0: one term of the sum is 1.
   __device__ static double ExpOfF64(double x) {
     constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453,
                      kLn2Rest = 2.3190468138462996e-17;
@@ -275,7 +278,7 @@ struct PackAdder<LogSumExpMonoid<V>> {
 #pragma unroll
     for (int i = 1; i < 14; ++i) power = fma(power, r, kSeries[i]);
     const double scale = __hiloint2double((__double2loint(shifted) + 1023) << 20, 0);  // 2^k
-    return x < -708 ? 0 : power * scale;                                               // NaN stays
+    return x < -708 ? 0 : power * scale;                                               // NaN stays NaN
   }
 };
 

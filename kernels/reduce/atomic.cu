@@ -1,10 +1,11 @@
-// Variant `atomic`: sums by atomic additions: each thread adds what it took in to its warp's accumulator in
-// shared memory, each CTA adds what it has to the result's in the workspace. (Privatised: all threads adding
-// to one address of device memory would take turns.) A small kernel turns the totals into results.
+// Variant `atomic`: sums by atomic additions. Each thread adds its sum to its warp's accumulator in shared
+// memory, and each CTA adds its total to that of the result in the workspace. (Separate accumulators are
+// needed: if all threads added to one address of device memory, the additions would be serialised.) A small
+// kernel converts the totals to results.
 //
-// Limit: atomic additions of one address follow one another, 32 to a warp's accumulator and one a
-// CTA to a result's; sums are all it can do; and the order of additions, so the last bits of a floating-point
-// sum, differ from run to run. (An addition to device memory also takes f32 below the normal range for 0.)
+// Limit: atomic additions to one address are serialised: 32 to a warp's accumulator, and one per CTA to a
+// result's. It can only compute sums. The order of additions differs from run to run, and so do the last bits
+// of a floating-point sum. (An addition to device memory also treats f32 below the normal range as 0.)
 // Next, `shared`: combined in a fixed order.
 #include "kernels/reduce/combine.cuh"
 #include "kernels/reduce/kernels.h"
@@ -20,13 +21,13 @@ __device__ void AtomicAdd(std::uint64_t* to, std::uint64_t x) {
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(x));
 }
 
-// Totals of results in task.partials if CTAs share them, else results.
+// Writes the totals of results to task.partials if CTAs share them, otherwise writes results.
 template <typename Tile, typename R, typename Source>
 __global__ void __launch_bounds__(kReduceThreads)
     ReduceAtomically(Source x, const __grid_constant__ ReduceTask<R> task) {
   using Acc = typename R::Acc;
   constexpr int kThreads = kReduceThreads;
-  __shared__ Acc totals[kThreads * Tile::kResults];  // of a result, `copies` neighbours
+  __shared__ Acc totals[kThreads * Tile::kResults];  // `copies` neighbouring accumulators per result
   for (int i = static_cast<int>(threadIdx.x); i < kThreads * Tile::kResults; i += kThreads) totals[i] = 0;
   __syncthreads();
 
@@ -37,7 +38,8 @@ __global__ void __launch_bounds__(kReduceThreads)
   Tile::template Accumulate<R>(x, task.reduce, task.plan, share, part, acc);
 
   const std::int64_t first = tile * task.plan.results_per_cta;
-  // One a warp where a CTA has one row; the threads of a warp belong to different results elsewhere, mostly.
+  // If a CTA has one row, there is one accumulator per warp. Otherwise the threads of a warp mostly belong to
+  // different results.
   const int copies = Tile::kRows && share.peers > kWarp ? kThreads / kWarp : 1;
   const int own = static_cast<int>(share.result - first) * copies + share.peer / kWarp % copies;
 #pragma unroll

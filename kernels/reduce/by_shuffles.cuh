@@ -1,4 +1,4 @@
-// The kernels of the rung `warp_shuffle`, for elements of any source.
+// The kernels of the rung `warp_shuffle`, for any source of elements.
 #ifndef WARPLINE_KERNELS_REDUCE_BY_SHUFFLES_CUH_
 #define WARPLINE_KERNELS_REDUCE_BY_SHUFFLES_CUH_
 
@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kReduceThreads, 3)
   StoreShare(task, share, part, acc);
 }
 
-// One warp a result: combines its partial results.
+// One warp per result combines its partial results.
 template <typename R>
 __global__ void __launch_bounds__(kReduceThreads)
     FinishByShuffles(const __grid_constant__ ReduceTask<R> task) {

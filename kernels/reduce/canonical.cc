@@ -6,7 +6,7 @@
 namespace warpline {
 namespace {
 
-// Columns are taken run by run of the innermost axis, which is nothing to wait for only if runs are long.
+// Columns are processed in runs of the innermost axis. This avoids waits only if runs are long.
 void PutLongestLast(AxisList& axes) {
   int longest = axes.rank - 1;
   for (int axis = 0; axis < axes.rank; ++axis) {
@@ -22,9 +22,9 @@ void PutLongestLast(AxisList& axes) {
 
 CanonicalReduce Canonicalize(const ReduceProblem& problem) {
   CanonicalReduce canonical;
-  AxisList* open = nullptr;  // the list that the axis just inside this one went to
+  AxisList* open = nullptr;  // the list of the previous, inner axis
   const Strides strides = RowMajorStrides(problem.shape, problem.row_stride);
-  for (int axis = problem.shape.rank - 1; axis >= 0; --axis) {  // appends innermost first, turned below
+  for (int axis = problem.shape.rank - 1; axis >= 0; --axis) {  // appends innermost first; reversed below
     const std::int64_t dim = problem.shape[axis];
     if (dim == 1) continue;
     AxisList* list = problem.IsReduced(axis) ? &canonical.reduced : &canonical.kept;

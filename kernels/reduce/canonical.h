@@ -1,4 +1,4 @@
-// The smallest reduction that gives the same results: every implementation starts from it.
+// The smallest reduction that gives the same results. Every implementation starts from it.
 #ifndef WARPLINE_KERNELS_REDUCE_CANONICAL_H_
 #define WARPLINE_KERNELS_REDUCE_CANONICAL_H_
 
@@ -11,14 +11,14 @@
 
 namespace warpline {
 
-// Axes of one kind, outermost first, with their strides in the input, in elements.
+// Axes of one kind (kept or reduced), outermost first, with their strides in the input, in elements.
 struct AxisList {
-  // Axes without units and with neighbours of one kind fused alternate, so each kind has at most half; and
-  // one more where padded rows keep the last two apart.
+  // Without unit axes, and with neighbouring axes of one kind merged, the two kinds alternate. So each has at
+  // most half of the axes, plus one if padded rows separate the last two.
   static constexpr int kMaxAxes = kMaxRank / 2 + 1;
 
   int rank = 0;
-  std::int64_t dims[kMaxAxes] = {};  // C arrays: device code cannot index a std::array
+  std::int64_t dims[kMaxAxes] = {};  // C arrays, because device code cannot index a std::array
   std::int64_t strides[kMaxAxes] = {};
 
   std::int64_t Count() const {
@@ -27,14 +27,14 @@ struct AxisList {
     return count;
   }
 
-  // Offset of the row-major `index` over these axes; 0 <= index < Count().
+  // Returns the offset of the row-major `index` over these axes; 0 <= index < Count().
   WARPLINE_HOST_DEVICE std::int64_t Offset(std::int64_t index) const {
     std::int64_t offset = 0;
     for (int i = rank - 1; i > 0; --i) offset += TakeRemainder(index, dims[i]) * strides[i];
     return rank > 0 ? offset + index * strides[0] : 0;
   }
 
-  // The same over all of them but the innermost.
+  // Same over all axes except the innermost.
   WARPLINE_HOST_DEVICE std::int64_t OffsetOfRun(std::int64_t index) const {
     std::int64_t offset = 0;
     for (int i = rank - 2; i > 0; --i) offset += TakeRemainder(index, dims[i]) * strides[i];
@@ -43,8 +43,8 @@ struct AxisList {
 };
 
 // Result o is the reduction of the elements kept.Offset(o) + reduced.Offset(r), 0 <= r < reduced_count. Both
-// indices are row-major over the axes of the problem too; but where no index is asked for and the innermost
-// axis is kept, the longest reduced axis is the last.
+// indices are also row-major over the axes of the problem, with one exception: if no index is asked for and
+// the innermost axis is kept, the longest reduced axis comes last.
 struct CanonicalReduce {
   AxisList kept, reduced;
   std::int64_t results = 1;

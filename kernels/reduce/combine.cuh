@@ -1,6 +1,6 @@
-// From what each thread took in to results: within a CTA by shuffles or by a tree in shared memory, between
-// CTAs through partial results in the workspace. The order of combination is fixed by the plan alone, so that
-// every run gives the same bits.
+// Combines the accumulators of threads into results: within a CTA by shuffles or by a tree in shared memory,
+// between CTAs through partial results in the workspace. The order of combination depends only on the plan,
+// so every run gives the same bits.
 #ifndef WARPLINE_KERNELS_REDUCE_COMBINE_CUH_
 #define WARPLINE_KERNELS_REDUCE_COMBINE_CUH_
 
@@ -11,7 +11,7 @@
 
 namespace warpline {
 
-// Word by word: the accumulators of some monoids are structs.
+// Shuffles word by word, because the accumulators of some monoids are structs.
 template <typename Acc>
 __device__ Acc ShuffleDown(Acc acc, int delta, int width) {
   static_assert(sizeof(Acc) % sizeof(unsigned) == 0);
@@ -23,14 +23,15 @@ __device__ Acc ShuffleDown(Acc acc, int delta, int width) {
   return acc;
 }
 
-// Over groups of `width` lanes, a power of two; the result is in the first lane of each. All lanes call it.
+// Reduces groups of `width` lanes, a power of two. The result is in the first lane of each group. All lanes
+// must call it.
 template <typename R>
 __device__ typename R::Acc ReduceLanes(typename R::Acc acc, int width) {
   for (int delta = width / 2; delta > 0; delta /= 2) acc = R::Combine(acc, ShuffleDown(acc, delta, width));
   return acc;
 }
 
-// A tree over the peers of each result; what they have in all is left with the first. All threads of the CTA
+// Reduces the peers of each result by a tree. The total is in the first peer. All threads of the CTA must
 // call it.
 template <typename R, int kResults>
 __device__ void CombineByTree(const ThreadShare& share, typename R::Acc (&acc)[kResults]) {
@@ -51,8 +52,8 @@ __device__ void CombineByTree(const ThreadShare& share, typename R::Acc (&acc)[k
   }
 }
 
-// The same by shuffles where the peers are the lanes of a warp, or a whole CTA. A second call must be a
-// __syncthreads() away.
+// Same by shuffles, if the peers are the lanes of a warp, or a whole CTA. There must be a __syncthreads()
+// between two calls.
 template <typename R>
 __device__ void CombineByShuffles(const ThreadShare& share, typename R::Acc (&acc)[1]) {
   acc[0] = ReduceLanes<R>(acc[0], min(share.peers, kWarp));
@@ -83,7 +84,7 @@ __device__ void StoreResult(const ReduceTask<R>& task, std::int64_t result, type
   R::Finish(acc, task.finish, [&](auto value) { StoreReal(task.finish.out_dtype, task.y, result, value); });
 }
 
-// Stores what a CTA has: whole results in y, or partial ones if several CTAs share a result.
+// Stores the totals of a CTA: complete results in y, or partial ones if several CTAs share a result.
 template <typename R, int kResults>
 __device__ void StoreShare(const ReduceTask<R>& task, const ThreadShare& share, int part,
                            typename R::Acc (&acc)[kResults]) {
@@ -98,8 +99,9 @@ __device__ void StoreShare(const ReduceTask<R>& task, const ThreadShare& share, 
   }
 }
 
-// Results [first, end) from their partial ones, by `warps` warps of which this is number `warp`; a group of
-// lanes, as many as there are parts, up to a warp, takes a result. All lanes call it.
+// Combines the partial results of results [first, end), by `warps` warps, of which this is number `warp`. A
+// group of lanes combines one result. The group has as many lanes as there are parts, rounded up, at most a
+// warp. All lanes must call it.
 template <typename R>
 __device__ void CombinePartials(const ReduceTask<R>& task, std::int64_t first, std::int64_t end, int warp,
                                 int warps) {

@@ -1,10 +1,10 @@
-// Variant `cooperative`: one kernel, whose CTAs, where they share results, all wait for each other between
-// the partial results and their combination. They must then all be resident at once, so there are only as
-// many as the device holds, and each goes through several tiles.
+// Variant `cooperative`: one kernel. If its CTAs share results, all of them wait for each other between
+// computing and combining partial results. So all CTAs must be resident at once. Therefore there are only as
+// many as the device holds, and each processes several tiles.
 //
-// Limit: every CTA waits for the slowest, twice the latency of L2 at least; no other kernel may take
-// the place of a CTA, so the launch waits for an idle device.
-// Next, `single_pass`: only the last CTA of each result combines, and nobody waits.
+// Limit: every CTA waits for the slowest, at least twice the L2 latency. No other kernel may occupy the place
+// of a CTA, so the launch waits for an idle device.
+// Next, `single_pass`: only the last CTA of each result combines, and no CTA waits.
 #include <cooperative_groups.h>
 
 #include <algorithm>
@@ -29,18 +29,18 @@ __global__ void __launch_bounds__(kReduceThreads)
     Tile::template Accumulate<R>(x, task.reduce, task.plan, share, part, acc);
     CombinePeers<Tile, R>(share, acc);
     StoreShare(task, share, part, acc);
-    __syncthreads();  // before the next block's accumulators take the place of this one's in shared memory
+    __syncthreads();  // the next block's accumulators overwrite this one's in shared memory
   }
-  if (split == 1) return;  // the whole grid
+  if (split == 1) return;  // for the whole grid
   cooperative_groups::this_grid().sync();
   constexpr int kWarps = kReduceThreads / kWarp;
   CombinePartials(task, 0, task.reduce.results, static_cast<int>(blockIdx.x * kWarps + threadIdx.x / kWarp),
                   static_cast<int>(gridDim.x) * kWarps);
 }
 
-// Launches as many CTAs as can be resident. This number is the kernel's own, on the current device. (The
-// query costs less than a launch, so the number is not worth keeping.) If no CTA waits for another, an
-// ordinary launch is enough.
+// Launches as many CTAs as can be resident on the current device. This number depends on the kernel. (The
+// query costs less than a launch, so the number is not cached.) If no CTA waits for another, an ordinary
+// launch is enough.
 template <typename Kernel>
 cudaError_t LaunchCooperatively(Kernel* kernel, unsigned blocks, bool wait, int multiprocessors,
                                 cudaStream_t stream, const auto&... arguments) {

@@ -1,12 +1,12 @@
-// Variant `cub`: the reductions of CUB (CCCL), which ship with the CUDA toolkit: what the rungs
-// before it are measured against. (With our operators and 64-bit counts, for which CUB has no tunings of its
-// own.) One result by DeviceReduce (two kernels), several by DeviceSegmentedReduce (a CTA each).
+// Variant `cub`: the reductions of CUB (CCCL), which ships with the CUDA toolkit. The earlier rungs are
+// compared with it. (It uses our operators and 64-bit counts, for which CUB has no tunings.) One result uses
+// DeviceReduce (two kernels), several use DeviceSegmentedReduce (one CTA each).
 //
-// What limits it: the library knows pointers and iterators, not axes. Neighbouring elements are read through
-// a pointer, in vectors if they are plain; others through an iterator that divides for every element. A CTA a
-// result is too much for a few elements and too little for millions.
-// This is the last rung, and the server's choice for sums of everything; for others PlanReduce plans by the
-// shape instead.
+// What limits it: the library supports pointers and iterators, not axes. Contiguous elements are read through
+// a pointer, in vectors if they are plain. Others are read through an iterator that divides for every
+// element. One CTA per result is too much for a few elements and too little for millions.
+// This is the last rung, and the server's choice for sums of all elements. For other problems PlanReduce
+// plans by the shape instead.
 #ifndef WARPLINE_KERNELS_REDUCE_CUB_CUH_
 #define WARPLINE_KERNELS_REDUCE_CUB_CUH_
 
@@ -31,12 +31,12 @@ struct CubCombine {
   }
 };
 
-// From numbers to elements, as accumulators.
+// Converts element numbers to elements, as accumulators.
 template <typename R, typename T>
 struct CubElement {
   const T* x;
   CanonicalReduce reduce;
-  bool neighbours;  // numbers are offsets; else they count through one result after another
+  bool neighbours;  // true: numbers are offsets; false: they count through one result after another
 
   WARPLINE_HOST_DEVICE typename R::Acc operator()(std::int64_t i) const {
     const Place place = neighbours ? Place{i, i} : Find(i);
@@ -49,14 +49,14 @@ struct CubElement {
   struct Place {
     std::int64_t offset, index;
   };
-  // Not inlined: CUB unrolls its loops, and these divisions take the compiler minutes.
+  // Not inlined: CUB unrolls its loops, and then compiling these divisions takes minutes.
   WARPLINE_HOST_DEVICE __noinline__ Place Find(std::int64_t i) const {
     const std::int64_t result = i / reduce.reduced_count, index = i - result * reduce.reduced_count;
     return {reduce.kept.Offset(result) + reduce.reduced.Offset(index), index};
   }
 };
 
-// The number of a result's first element, or of the one after its last.
+// Returns the number of a result's first element, or of the one after its last.
 struct CubSegment {
   AxisList kept;
   std::int64_t reduced_count;
@@ -77,7 +77,7 @@ struct CubStore {
   }
 };
 
-// True if elements are accumulators as they are, except for their type. CUB reads such elements in vectors.
+// True if elements can be used as accumulators except for their type. CUB reads such elements in vectors.
 template <typename R>
 inline constexpr bool kIsPlain = false;
 template <typename V>
@@ -90,7 +90,7 @@ inline constexpr bool kNeedsIndex = false;
 template <typename V, bool kGreatest>
 inline constexpr bool kNeedsIndex<ArgMonoid<V, kGreatest>> = true;
 
-// Asks CUB for the size of its storage, then lets it run: `call` as the functions of CUB take it.
+// Asks CUB for the size of its storage, then runs it. `call` has the parameters of CUB's functions.
 template <typename F>
 cudaError_t RunCub(const Operands& operands, F&& call) {
   std::size_t bytes = 0;

@@ -1,4 +1,4 @@
-// var and std of integers of 8 and 16 bits, from sums that are exact.
+// var and std of 8-bit and 16-bit integers, from exact sums.
 #ifndef WARPLINE_KERNELS_REDUCE_INTEGER_MOMENTS_H_
 #define WARPLINE_KERNELS_REDUCE_INTEGER_MOMENTS_H_
 
@@ -11,14 +11,14 @@
 
 namespace warpline {
 
-// Sums of x and of its squares, the first modulo 2^64 whatever its sign.
+// Sums of x and of its squares. The first is modulo 2^64, for signed x too.
 struct IntegerMoments {
   std::uint64_t sum, squares;
 };
 
-// V: the number that elements are widened to, of 32 bits. Of all reductions that Suits, nothing is rounded
-// before the end, so that threads are combined by two additions and each element takes one multiplication of
-// integers, where MomentsMonoid converts it to f64.
+// V: the 32-bit number to which elements are widened. For all reductions for which Suits is true, nothing is
+// rounded before the end. So threads are combined by two additions, and each element needs one integer
+// multiplication. MomentsMonoid would convert each element to f64.
 template <typename V>
 struct IntegerMomentsMonoid {
   using Value = V;
@@ -31,7 +31,7 @@ struct IntegerMomentsMonoid {
     return SizeOf(problem.dtype) <= 2 && problem.ReducedCount() <= kMax;
   }
 
-  // Multiplies in 32 bits: elements have at most 16.
+  // Multiplies in 32 bits: elements have at most 16 bits.
   WARPLINE_HOST_DEVICE static std::uint64_t Square(V x) {
     const auto bits = static_cast<std::uint32_t>(x);
     return bits * bits;
@@ -52,8 +52,9 @@ struct IntegerMomentsMonoid {
   }
 
  private:
-  // The sum of squared distances from the mean: that from the integer nearest to the mean, `centre`, is an
-  // integer too, and what is taken off for the rest of the mean is at most half of it, so nothing cancels.
+  // Returns the sum of squared distances from the mean. The sum of squared distances from `centre`, the
+  // integer nearest to the mean, is an integer. The correction for the rest of the mean is at most half of
+  // it, so no digits cancel.
   WARPLINE_HOST_DEVICE static double Spread(const Acc& acc, std::int64_t count) {
     const auto sum = static_cast<std::int64_t>(acc.sum);
     const std::int64_t half = count / 2;

@@ -1,4 +1,4 @@
-// Launchers of the reduction kernels. `in` and `out` need the alignment of an element only.
+// Launchers of the reduction kernels. `in` and `out` need only the alignment of an element.
 #ifndef WARPLINE_KERNELS_REDUCE_KERNELS_H_
 #define WARPLINE_KERNELS_REDUCE_KERNELS_H_
 
@@ -9,7 +9,7 @@ namespace warpline {
 
 CudaLaunch<ReduceProblem> LaunchReduceNaive;
 
-// The rungs, for the dtypes of HasRungs and operations of HasTypedKernel; `atomic` for sums alone.
+// The rungs, for the dtypes of HasRungs and the operations of HasTypedKernel; `atomic` only for sums.
 CudaLaunch<ReduceProblem> LaunchReduceAtomic;
 CudaLaunch<ReduceProblem> LaunchReduceWarpShuffle;
 CudaLaunch<ReduceProblem> LaunchReduceShared;
@@ -20,7 +20,7 @@ CudaLaunch<ReduceProblem> LaunchReduceSinglePass;
 template <DType kDType>
 cudaError_t LaunchReduceCubTyped(const ReduceProblem& problem, const Operands& operands, cudaStream_t stream);
 
-// Launches the kernel of a plan, by NumberClassOf the elements.
+// Launch the kernel of a plan, for the NumberClassOf the elements.
 using LaunchReducePlan = cudaError_t(const ReduceProblem& problem, const ReducePlan& plan,
                                      const Operands& operands, const CudaContext& context,
                                      cudaStream_t stream);

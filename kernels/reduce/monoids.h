@@ -1,11 +1,11 @@
-// The monoids that the reductions compute with, apart from who computes which part. The CPU's plain loops and
+// The monoids that reductions compute with, independent of how the work is divided. The CPU's plain loops and
 // every CUDA kernel share them. A monoid has
 //   Acc                     the accumulator,
 //   Identity()              the Acc of no elements,
-//   Add(acc, x, index)      takes in one element, of type Value, at that index among the reduced ones,
-//   Combine(a, b)           the Acc of both; associative and commutative but for rounding,
+//   Add(acc, x, index)      adds one element, of type Value, with this index among the reduced ones,
+//   Combine(a, b)           the Acc of both; associative and commutative apart from rounding,
 //   Finish(acc, f, store)   calls store(result) with a floating-point or 64-bit value.
-// Integers are summed and multiplied as std::uint64_t: modulo 2^64, whatever their sign.
+// Integers are summed and multiplied as std::uint64_t: modulo 2^64, for signed integers too.
 #ifndef WARPLINE_KERNELS_REDUCE_MONOIDS_H_
 #define WARPLINE_KERNELS_REDUCE_MONOIDS_H_
 
@@ -24,8 +24,8 @@ namespace warpline {
 struct ReduceFinish {
   ReduceOp op = ReduceOp::kSum;
   DType out_dtype = DType::kF32;
-  bool is_signed = false;  // of integers: whether the input can be negative
-  std::int64_t count = 0;  // elements that went into the result
+  bool is_signed = false;  // for integers: whether the input can be negative
+  std::int64_t count = 0;  // number of elements reduced into the result
   std::int64_t ddof = 0;
 };
 
@@ -35,7 +35,7 @@ inline ReduceFinish FinishOf(const ReduceProblem& problem) {
 }
 
 // Returns the absolute value, also of -0. The magnitude of an integer is unsigned, so that the magnitude of
-// the least integer fits.
+// the most negative integer fits.
 template <typename V>
 WARPLINE_HOST_DEVICE auto Magnitude(V x) {
   if constexpr (std::is_floating_point_v<V>) {
@@ -52,7 +52,7 @@ using MagnitudeOf = decltype(Magnitude(V{}));
 
 enum class Lift : std::uint8_t { kIdentity, kAbs, kSquare, kNonzero };
 
-// sum, mean, any, all, count_nonzero, norm1, norm2, sumsq.
+// For sum, mean, any, all, count_nonzero, norm1, norm2, sumsq.
 template <typename V, Lift kLift>
 struct SumMonoid {
   using Value = V;
@@ -119,14 +119,14 @@ struct ProdMonoid {
   }
 };
 
-// The value that every other value is better than: infinite if V has an infinity. (A variable, since device
-// code may use its value but not call the functions of numeric_limits.)
+// The value that every other value beats: infinite if V has an infinity. (A variable, because device code can
+// use its value but cannot call functions of numeric_limits.)
 template <typename V, bool kGreatest, typename Limits = std::numeric_limits<V>>
 inline constexpr V kWorst = kGreatest ? (Limits::has_infinity ? -Limits::infinity() : Limits::lowest())
                                       : (Limits::has_infinity ? Limits::infinity() : Limits::max());
 inline constexpr std::int64_t kNoIndex = std::numeric_limits<std::int64_t>::max();
 
-// min, max and, of absolute values, norminf. NaN propagates.
+// For min and max, and norminf (of absolute values). NaN propagates.
 template <typename V, bool kGreatest, bool kAbs = false>
 struct ExtremeMonoid {
   using Value = V;
@@ -151,12 +151,12 @@ struct ExtremeMonoid {
     }
 #endif
     const bool take_a = kGreatest ? a > b : a < b;
-    return take_a || IsNaN(a) ? a : b;  // b if it is NaN
+    return take_a || IsNaN(a) ? a : b;  // also returns b if it is NaN
   }
   template <typename Store>
   WARPLINE_HOST_DEVICE static void Finish(Acc acc, const ReduceFinish&, Store&& store) {
-    // Stores a double, which saturates at the greatest value of a narrower integer type: 128 becomes 127 in
-    // i8.
+    // Stores a double, which saturates at the greatest value of a narrower integer type: in i8, 128 becomes
+    // 127.
     if constexpr (kAbs && std::is_integral_v<V>) return store(static_cast<double>(acc));
     store(acc);
   }
@@ -169,16 +169,16 @@ using MaxMonoid = ExtremeMonoid<V, true>;
 template <typename V>
 using MaxAbsMonoid = ExtremeMonoid<V, true, true>;
 
-// An element and its index among the reduced elements. An aggregate without initialisers: it lies in shared
-// memory.
+// An element and its index among the reduced elements. It is an aggregate without initialisers, because it
+// lies in shared memory.
 template <typename V>
 struct Candidate {
   V value;
   std::int64_t index;
 };
 
-// argmin and argmax: the first of equals, the first NaN above all. Compares indices instead of relying on an
-// order.
+// For argmin and argmax: the first of equal elements; the first NaN wins over all numbers. Compares indices
+// instead of relying on the order of calls.
 template <typename V, bool kGreatest>
 struct ArgMonoid {
   using Value = V;
@@ -206,23 +206,23 @@ using ArgminMonoid = ArgMonoid<V, false>;
 template <typename V>
 using ArgmaxMonoid = ArgMonoid<V, true>;
 
-// Sums of x - shift and of their squares.
+// Sums of x - shift and of their squares, with count and shift.
 struct Moments {
   std::int64_t count;
   double shift, sum, squares;
 };
 
-// var and std. The shift is an element at first, and becomes the mean so far whenever the count has doubled:
-// the two sums cancel neither where the mean is far from 0 nor after an outlier. Two of them are combined by
-// T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
-// 1979.
+// For var and std. The shift is an element at first. Whenever the count has doubled, it becomes the mean so
+// far. So the two sums do not cancel, even if the mean is far from 0, or after an outlier. Two accumulators
+// are combined by T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing
+// sample variances", 1979.
 struct MomentsMonoid {
   using Value = double;
   using Acc = Moments;
 
   WARPLINE_HOST_DEVICE static Acc Identity() { return {0, 0, 0, 0}; }
   WARPLINE_HOST_DEVICE static void Add(Acc& acc, double x, std::int64_t) {
-    if ((acc.count & (acc.count - 1)) == 0) {  // a power of two, or none yet
+    if ((acc.count & (acc.count - 1)) == 0) {  // a power of two, or 0
       if (acc.count == 0) {
         acc.shift = x;
       } else {
@@ -237,12 +237,12 @@ struct MomentsMonoid {
   WARPLINE_HOST_DEVICE static double Mean(const Acc& acc) {
     return acc.shift + acc.sum / static_cast<double>(acc.count);
   }
-  // Sum of squared distances from the mean.
+  // Returns the sum of squared distances from the mean.
   WARPLINE_HOST_DEVICE static double Spread(const Acc& acc) {
     const double spread = acc.squares - acc.sum * (acc.sum / static_cast<double>(acc.count));
-    return spread < 0 ? 0 : spread;  // by rounding; NaN stays
+    return spread < 0 ? 0 : spread;  // negative only by rounding; NaN stays
   }
-  // The same with the mean as the shift. Often it is that already, and then there is nothing to divide.
+  // Returns the same moments with the mean as the shift. If that is already the shift, no division is needed.
   WARPLINE_HOST_DEVICE static Acc Centred(const Acc& acc) {
     return acc.sum == 0 ? acc : Acc{acc.count, Mean(acc), 0, Spread(acc)};
   }
@@ -265,7 +265,7 @@ struct MomentsMonoid {
   }
 };
 
-// The sum of exp(x - max).
+// The sum of exp(x - max), and max.
 template <typename V>
 struct ScaledSum {
   V max, sum;
@@ -278,7 +278,7 @@ struct LogSumExpMonoid {
 
   WARPLINE_HOST_DEVICE static Acc Identity() { return {kWorst<V, true>, 0}; }
   WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t) {
-    if (x == acc.max) {  // infinities too, whose difference would be NaN
+    if (x == acc.max) {  // includes infinities, whose difference would be NaN
       acc.sum += x == kWorst<V, true> ? 0 : 1;
     } else if (x > acc.max) {
       acc.sum = acc.sum * std::exp(acc.max - x) + 1;

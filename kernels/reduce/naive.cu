@@ -1,9 +1,9 @@
-// Variant `naive`: one thread a result, element after element in the order of the index, in f64 or 64-bit
-// integers: the oracle, for every type and operation.
+// Variant `naive`: one thread per result, one element after another in the order of the index, in f64 or
+// 64-bit integers: the oracle, for every type and operation.
 //
-// Limit: as many threads as there are results, each with one load in flight, of which neighbours are a row
-// apart where rows are summed: a sum of everything keeps one thread of the device busy.
-// Next, `atomic`: all threads of the device take part in each result.
+// Limit: there are only as many threads as results, each with one load in flight. If rows are summed,
+// neighbouring threads read addresses a row apart. A sum of all elements keeps only one thread busy.
+// Next, `atomic`: all threads of the device work on each result.
 #include "kernels/gpu/real.cuh"
 #include "kernels/launch_grids.h"
 #include "kernels/reduce/canonical.h"

@@ -1,6 +1,6 @@
-// Pairwise accumulation: blocks of neighbours first, then pairs of blocks, pairs of pairs and so on. Of n
-// terms the rounding error of a sum grows with log n, where that of one loop over all of them grows with n
-// (N. Higham, "The accuracy of floating point summation", 1993).
+// Pairwise accumulation: first blocks of neighbours, then pairs of blocks, pairs of pairs and so on. The
+// rounding error of a sum of n terms grows with log n; in a single loop it would grow with n (N. Higham, "The
+// accuracy of floating point summation", 1993).
 #ifndef WARPLINE_KERNELS_REDUCE_PAIRWISE_H_
 #define WARPLINE_KERNELS_REDUCE_PAIRWISE_H_
 
@@ -11,7 +11,8 @@
 
 namespace warpline {
 
-// Monoid: see monoids.h. Elements come in the order of their indices, and are combined in it.
+// Monoid: see monoids.h. Elements must be added in the order of their indices, and are combined in that
+// order.
 template <typename Monoid>
 class Pairwise {
  public:
@@ -34,8 +35,7 @@ class Pairwise {
   }
 
  private:
-  // Carries like adding one to a binary number. The blocks before this one are those of count_ - kBlock
-  // elements.
+  // Carries like adding one to a binary number. The earlier blocks contain count_ - kBlock elements.
   void Carry() {
     const std::int64_t before = count_ / kBlock - 1;
     Acc carried = std::exchange(block_, Monoid::Identity());
@@ -46,8 +46,8 @@ class Pairwise {
 
   std::int64_t count_ = 0;
   Acc block_ = Monoid::Identity();
-  // Level i holds 2^i blocks if bit i of their number is set: 2^63 elements in blocks of 2^7. What holds
-  // nothing is not initialised: most results are of few elements.
+  // Level i holds 2^i blocks if bit i of the number of blocks is set: 2^63 elements in blocks of 2^7. Unused
+  // levels are not initialised: most results have few elements.
   std::array<Acc, 56> levels_;
 };
 

@@ -11,14 +11,15 @@ namespace warpline {
 
 struct ReducePlan {
   CanonicalReduce reduce;
-  VectorPlan vectors;  // whose shape says which kernel; not used if there are no results
+  VectorPlan vectors;  // its shape selects the kernel; not used if there are no results
 
   std::size_t WorkspaceBytes() const { return vectors.WorkspaceBytes(reduce.results); }
 };
 
-// Only the remainder by 16 of the address of the input counts.
+// Only the input's address modulo 16 matters.
 ReducePlan PlanReduce(const ReduceProblem& problem, const DeviceTraits& traits, const void* in);
-// Plans for this kernel, fast or not; nothing if it cannot do the problem at this address.
+// Plans for this kernel, whether fast or not. Returns nothing if it does not support the problem at this
+// address.
 std::optional<ReducePlan> PlanReduceBy(ReduceShape shape, const ReduceProblem& problem,
                                        const DeviceTraits& traits, const void* in);
 

@@ -16,7 +16,8 @@ int CeilPow2(std::int64_t value, int limit) {
 }
 
 void PlanRows(const CanonicalReduce& reduce, int vector, int multiprocessors, RungPlan* plan) {
-  // A warp keeps up with rows of a few thousand elements; with few rows, whole CTAs fill the device better.
+  // A warp is fast enough for rows of a few thousand elements. With few rows, whole CTAs fill the device
+  // better.
   const bool few = reduce.results < 8 * std::int64_t{multiprocessors};
   if (reduce.reduced_count >= 4096 || (few && reduce.reduced_count >= 512)) {
     plan->lanes = kReduceThreads;
@@ -26,8 +27,9 @@ void PlanRows(const CanonicalReduce& reduce, int vector, int multiprocessors, Ru
   plan->results_per_cta = kReduceThreads / plan->lanes;
 }
 
-// Returns whether the results of a thread are contiguous in memory, and every load of them is as aligned as
-// the first. The results may not reach past the innermost axis. All other axes must step over whole vectors.
+// Returns whether the results of a thread are contiguous in memory, and every load of them has the same
+// alignment as the first. The results must not extend past the innermost axis. All other axes must step over
+// whole vectors.
 bool AreVectors(const CanonicalReduce& reduce, std::int64_t inner, int vector) {
   if (reduce.kept.rank == 0 || reduce.kept.strides[reduce.kept.rank - 1] != 1) return false;
   bool vectors = inner % vector == 0;
@@ -39,7 +41,8 @@ bool AreVectors(const CanonicalReduce& reduce, std::int64_t inner, int vector) {
 void PlanColumns(const CanonicalReduce& reduce, int vector, RungPlan* plan) {
   const std::int64_t inner = reduce.kept.rank > 0 ? reduce.kept.dims[reduce.kept.rank - 1] : 1;
   plan->columns = AreVectors(reduce, inner, vector) ? vector : 1;
-  // A warp side by side coalesces; rows of it share the elements where each gets at least 4.
+  // A warp with contiguous columns is coalesced. Several such rows of threads share the elements if each gets
+  // at least 4.
   const int min_lanes = CeilPow2(CeilDiv(inner, plan->columns), 32);
   const auto rows_worth = static_cast<int>(std::bit_floor(
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(reduce.reduced_count / 4, 1, kReduceThreads))));
@@ -73,7 +76,7 @@ bool HasTypedKernel(const ReduceProblem& problem) {
     case ReduceOp::kNorm2:
     case ReduceOp::kSumSq:
     case ReduceOp::kLogSumExp:
-      // For an f64 result of narrower elements f32 would be too coarse.
+      // f32 would be too coarse for an f64 result of narrower elements.
       return IsFloat(problem.dtype) && (problem.dtype == DType::kF64 || problem.OutDType() != DType::kF64);
     case ReduceOp::kVar:
     case ReduceOp::kStd:
@@ -95,9 +98,9 @@ int VectorOf(const ReduceProblem& problem) {
 }
 
 std::size_t CubWorkspaceBytes(const CanonicalReduce& reduce, const DeviceTraits& traits) {
-  constexpr std::size_t kAlignment = 512;  // CUB's 256 for the allocation, and for its first address
+  constexpr std::size_t kAlignment = 512;  // 256 for CUB's allocation, and 256 for its first address
   if (reduce.results != 1) return kAlignment;
-  // A partial result a CTA, in so many waves as CUB_SUBSCRIPTION_FACTOR says, of as many CTAs as fit.
+  // One partial result per CTA. The number of CTAs is CUB_SUBSCRIPTION_FACTOR waves of as many as fit.
   constexpr std::size_t kMaxCtasPerMultiprocessor = 32, kWaves = 5;
   const auto multiprocessors = static_cast<std::size_t>(std::max(1, traits.multiprocessors));
   return multiprocessors * kMaxCtasPerMultiprocessor * kWaves * kMaxPartialBytes + kAlignment;
@@ -114,9 +117,9 @@ RungPlan PlanRung(const CanonicalReduce& reduce, int vector, const DeviceTraits&
   }
   plan.tiles = CeilDiv(reduce.results, plan.results_per_cta);
 
-  // Split while the device would be under two CTAs a multiprocessor, to about as many as it holds at the same
-  // time (of the CTAs for columns, which need fewer registers, one more); a CTA with less than 8192 elements
-  // (two rounds of four 16-byte loads a thread) would not repay the second launch.
+  // If the device would have fewer than two CTAs per multiprocessor, split the tiles, up to about as many
+  // CTAs as it holds at the same time (one more of those for columns, which need fewer registers). A CTA with
+  // fewer than 8192 elements (two rounds of four 16-byte loads per thread) would not repay the second launch.
   std::int64_t split = 1;
   if (plan.tiles > 0 && plan.tiles < 2 * multiprocessors) {
     constexpr std::int64_t kMinElements = 8192;
@@ -124,7 +127,7 @@ RungPlan PlanRung(const CanonicalReduce& reduce, int vector, const DeviceTraits&
     split = std::clamp<std::int64_t>(CeilDiv((plan.rows ? 3 : 4) * multiprocessors, plan.tiles), 1,
                                      std::max<std::int64_t>(1, reduce.reduced_count / min_chunk));
   }
-  // Whole vectors, so that chunks of an aligned row are aligned.
+  // Use whole vectors, so that chunks of an aligned row are aligned.
   plan.chunk = std::max<std::int64_t>(1, CeilDiv(CeilDiv(reduce.reduced_count, split), 16)) * 16;
   plan.split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(reduce.reduced_count, plan.chunk)));
   return plan;

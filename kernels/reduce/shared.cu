@@ -1,8 +1,8 @@
-// Variant `shared`: the threads of a result combine what they took in by a tree in shared memory, and several
-// CTAs of one result through partial results, which a second kernel combines by the same tree.
+// Variant `shared`: the threads of a result combine their accumulators by a tree in shared memory. If several
+// CTAs share a result, they write partial results, which a second kernel combines by the same tree.
 //
-// Limit: a barrier of the whole CTA at each of the tree's eight levels, half of the threads idle
-// after each, every value through shared memory; and the second launch.
+// Limit: a barrier of the whole CTA at each of the tree's eight levels, with half of the threads idle after
+// each; every value goes through shared memory; and the second launch.
 // Next, `warp_shuffle`: a warp exchanges registers, which needs no barrier.
 #include "kernels/reduce/combine.cuh"
 #include "kernels/reduce/kernels.h"
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kReduceThreads)
   StoreShare(task, share, part, acc);
 }
 
-// 32 threads a result.
+// Uses 32 threads per result.
 template <typename R>
 __global__ void __launch_bounds__(kReduceThreads) FinishByTree(const __grid_constant__ ReduceTask<R> task) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kReduceThreads) FinishByTree(const __grid_cons
                              .peers = kWarp,
                              .stride = 1};
   typename R::Acc acc[1] = {R::Identity()};
-  if (share.result < task.reduce.results) {  // and on to the barriers, whether or not
+  if (share.result < task.reduce.results) {  // all threads must reach the barriers below
     const typename R::Acc* parts = task.partials + share.result * task.plan.split;
     for (int part = share.peer; part < task.plan.split; part += share.peers) {
       acc[0] = R::Combine(acc[0], parts[part]);

@@ -15,11 +15,11 @@ struct ShiftedMoments {
   double shift, sum, squares;
 };
 
-// All accumulators of a result have its first element as their shift, and so are combined by two additions,
-// where those of MomentsMonoid take a division. What that costs: the variance is the difference of two sums
-// that are 1 + (shift - mean)^2 / variance times as large. That is some 2 of ordinary data, and at most the
-// number of elements n, where the first is an outlier that makes up all of the variance: then the relative
-// error is about n 2^-53 times that of the sums, which of 2^20 elements is still below the rounding to f32.
+// All accumulators of a result have its first element as their shift. So two additions combine them; those of
+// MomentsMonoid need a division. The disadvantage: the variance is the difference of two sums that are 1 +
+// (shift - mean)^2 / variance times as large. This factor is about 2 for ordinary data. It is at most the
+// number of elements n, if the first element is an outlier that causes the whole variance. Then the relative
+// error is about n 2^-53 times that of the sums. For 2^20 elements this is still below the rounding to f32.
 struct ShiftedMomentsMonoid {
   using Value = double;
   using Acc = ShiftedMoments;
@@ -37,7 +37,7 @@ struct ShiftedMomentsMonoid {
   WARPLINE_HOST_DEVICE static void Finish(const Acc& acc, const ReduceFinish& f, Store&& store) {
     const double spread = acc.squares - acc.sum * (acc.sum / static_cast<double>(f.count));
     const std::int64_t degrees = f.count > f.ddof ? f.count - f.ddof : 0;
-    // Below 0 by rounding; of no elements NaN. NaN stays.
+    // Negative only by rounding; NaN without elements. NaN stays.
     const double variance = (spread < 0 ? 0 : spread) / static_cast<double>(degrees);
     store(f.op == ReduceOp::kStd ? std::sqrt(variance) : variance);
   }

@@ -1,5 +1,5 @@
-// Variant `single_pass`: one kernel. The CTA that is the last to finish a part of a result combines all parts
-// of that result, in their order, so every run gives the same bits. No CTA waits for another.
+// Variant `single_pass`: one kernel. The last CTA to finish a part of a result combines all parts of that
+// result, in their order, so every run gives the same bits. No CTA waits for another.
 //
 // Limit: device memory. For small inputs, the fence and the ticket of every CTA, and clearing the tickets
 // before each launch, since the workspace keeps nothing between launches.
@@ -11,7 +11,7 @@
 namespace warpline {
 namespace {
 
-// The tickets of a tile count its parts that are done.
+// The ticket of a tile counts its finished parts.
 template <typename Tile, typename R, typename Source>
 __global__ void __launch_bounds__(kReduceThreads)
     ReduceInOnePass(Source x, const __grid_constant__ ReduceTask<R> task, unsigned* tickets) {
@@ -22,15 +22,15 @@ __global__ void __launch_bounds__(kReduceThreads)
   Tile::template Accumulate<R>(x, task.reduce, task.plan, share, part, acc);
   CombinePeers<Tile, R>(share, acc);
   StoreShare(task, share, part, acc);
-  if (task.plan.split == 1) return;  // the whole CTA
+  if (task.plan.split == 1) return;  // for the whole CTA
 
   __shared__ bool is_last;
-  __threadfence();  // each thread's partial results are visible before the ticket is
+  __threadfence();  // each thread's partial results become visible before the ticket
   __syncthreads();
   if (threadIdx.x == 0) is_last = atomicAdd(&tickets[tile], 1u) + 1 == static_cast<unsigned>(task.plan.split);
   __syncthreads();
-  if (!is_last) return;  // the whole CTA
-  __threadfence();       // and the others' after it
+  if (!is_last) return;  // for the whole CTA
+  __threadfence();       // the partial results of other CTAs are visible after this
   const std::int64_t first = tile * task.plan.results_per_cta;
   const std::int64_t end = min(first + task.plan.results_per_cta, task.reduce.results);
   CombinePartials(task, first, end, static_cast<int>(threadIdx.x) / kWarp, kReduceThreads / kWarp);

@@ -1,4 +1,4 @@
-// One reduction as the kernels of every rung take it, and the host's way to its launch.
+// One reduction in the form that the kernels of every rung take, and its launch from the host.
 #ifndef WARPLINE_KERNELS_REDUCE_TASK_CUH_
 #define WARPLINE_KERNELS_REDUCE_TASK_CUH_
 
@@ -17,8 +17,8 @@ struct ReduceTask {
   typename R::Acc* partials;  // [result][part]; used if plan.split > 1
 };
 
-// Calls launch(tile, task, blocks) unless there is nothing to do: `tile` is std::type_identity of the plan's,
-// `blocks` the number of its tiles times the parts of each.
+// Calls launch(tile, task, blocks) unless there is nothing to do. `tile` is std::type_identity of the plan's
+// tile type; `blocks` is the number of tiles times the parts of each.
 template <typename R, typename Source, typename F>
 cudaError_t LaunchTask(const ReduceProblem& problem, const Operands& operands, const CudaContext& context,
                        F&& launch) {

@@ -1,5 +1,5 @@
-// How the threads of a CTA take in the elements of their results: what the rungs of the reduction ladder have
-// in common. They differ in how threads and CTAs combine what they took in: see reduce/combine.cuh.
+// Accumulates the elements of results in the threads of a CTA. All rungs of the reduction ladder share this
+// part. They differ in how threads and CTAs combine their accumulators: see reduce/combine.cuh.
 #ifndef WARPLINE_KERNELS_REDUCE_TILE_CUH_
 #define WARPLINE_KERNELS_REDUCE_TILE_CUH_
 
@@ -11,7 +11,7 @@
 namespace warpline {
 
 inline constexpr int kWarp = 32;
-inline constexpr int kChains = 4;  // independent accumulators, and 16-byte loads in flight, of a thread
+inline constexpr int kChains = 4;  // independent accumulators, and 16-byte loads in flight, per thread
 
 // Elements of a type known to the compiler, which are loaded in vectors.
 template <typename T>
@@ -27,7 +27,7 @@ struct TypedSource {
   }
 };
 
-// Adds elements src[0, count), whose indices start at `first`, that fall to `lane` of `lanes`.
+// Adds the elements of src[0, count), whose indices start at `first`, that belong to `lane` of `lanes`.
 template <typename R, typename T>
 __device__ void AccumulateRun(const T* src, std::int64_t first, std::int64_t count, int lane, int lanes,
                               typename R::Acc (&acc)[kChains]) {
@@ -36,7 +36,7 @@ __device__ void AccumulateRun(const T* src, std::int64_t first, std::int64_t cou
   auto add = [&](int chain, T x, std::int64_t i) {
     R::Add(acc[chain], Widen<typename R::Value>(x), first + i);
   };
-  // Elements before the first 16-byte boundary.
+  // The elements before the first 16-byte boundary.
   const std::int64_t misaligned = reinterpret_cast<std::uintptr_t>(src) % 16 / sizeof(T);
   const std::int64_t head = min(count, misaligned == 0 ? std::int64_t{0} : kVector - misaligned);
   for (std::int64_t i = lane; i < head; i += lanes) add(0, src[i], i);
@@ -64,8 +64,8 @@ __device__ void AccumulateRun(const T* src, std::int64_t first, std::int64_t cou
   for (std::int64_t i = head + vector_count * kVector + lane; i < count; i += lanes) add(0, src[i], i);
 }
 
-// Adds elements [begin, end) of the result at `x` that fall to `lane` of `lanes`; the innermost reduced axis
-// has stride 1.
+// Adds the elements [begin, end) of the result at `x` that belong to `lane` of `lanes`. The innermost reduced
+// axis must have stride 1.
 template <typename R, typename Source>
 __device__ void AccumulateRow(Source x, const AxisList& reduced, std::int64_t begin, std::int64_t end,
                               int lane, int lanes, typename R::Acc (&acc)[kChains]) {
@@ -78,7 +78,7 @@ __device__ void AccumulateRow(Source x, const AxisList& reduced, std::int64_t be
     }
     return;
   }
-  // Runs too short to occupy every lane: find each element by its index.
+  // If runs are too short to occupy every lane, each element is located by its index.
   for (std::int64_t r = begin + lane; r < end; r += kChains * lanes) {
 #pragma unroll
     for (int chain = 0; chain < kChains; ++chain) {
@@ -88,7 +88,8 @@ __device__ void AccumulateRow(Source x, const AxisList& reduced, std::int64_t be
   }
 }
 
-// kColumns neighbours. (Every load of a launch is as aligned as its base: see AreVectors in plan.cc.)
+// Loads kColumns neighbours. (Every load of a launch has the same alignment as its base: see AreVectors in
+// rung_plan.cc.)
 template <typename V, typename Source, int kColumns>
 __device__ void LoadColumns(Source x, V (&columns)[kColumns]) {
   if constexpr (kColumns > 1) {
@@ -103,24 +104,24 @@ __device__ void LoadColumns(Source x, V (&columns)[kColumns]) {
   for (int c = 0; c < kColumns; ++c) columns[c] = x.template Load<V>(c);
 }
 
-// The place of a thread in its CTA. The `peers` threads of the same results are numbered; each stands
-// `stride` threads after the one before.
+// The position of a thread in its CTA. The `peers` threads of the same results are numbered. Consecutive
+// peers are `stride` threads apart.
 struct ThreadShare {
-  std::int64_t result;  // the first of its Tile::kResults; past the last result in the last tile
+  std::int64_t result;  // the thread's first; past the last result in the last tile
   int peer, peers, stride;
 };
 
-// The elements of a result are neighbours: so are the threads that take them in.
+// For rows: the elements of a result are contiguous, and so are the threads that add them.
 struct RowTile {
   static constexpr bool kRows = true;
-  static constexpr int kResults = 1;  // of a thread
+  static constexpr int kResults = 1;  // per thread
 
   __device__ static ThreadShare ShareOf(const RungPlan& plan, std::int64_t tile) {
     const int thread = static_cast<int>(threadIdx.x);
     return {tile * plan.results_per_cta + thread / plan.lanes, thread % plan.lanes, plan.lanes, 1};
   }
 
-  // The thread's share of part `part` of its result.
+  // Adds the thread's share of part `part` of its result.
   template <typename R, typename Source>
   __device__ static void Accumulate(Source x, const CanonicalReduce& reduce, const RungPlan& plan,
                                     const ThreadShare& share, int part, typename R::Acc (&acc)[kResults]) {
@@ -137,7 +138,8 @@ struct RowTile {
   }
 };
 
-// Neighbouring results are neighbours in memory: a thread takes kColumns of them, those beside it the next.
+// For columns: neighbouring results are contiguous in memory. A thread has kColumns of them, the next thread
+// the next ones.
 template <int kColumns>
 struct ColumnTile {
   static constexpr bool kRows = false;
@@ -152,7 +154,7 @@ struct ColumnTile {
   template <typename R, typename Source>
   __device__ static void Accumulate(Source x, const CanonicalReduce& reduce, const RungPlan& plan,
                                     const ThreadShare& share, int part, typename R::Acc (&acc)[kResults]) {
-    constexpr int kLoads = 4;  // in flight a thread; also for kColumns == 1, where they are narrow
+    constexpr int kLoads = 4;  // in flight per thread; also for kColumns == 1, where loads are narrow
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) acc[c] = R::Identity();
     if (share.result >= reduce.results) return;

@@ -1,4 +1,4 @@
-// From an operation to its monoid for elements of one type: those of HasTypedKernel.
+// Selects the monoid of an operation for elements of one type, for operations of HasTypedKernel.
 #ifndef WARPLINE_KERNELS_REDUCE_TYPED_CUH_
 #define WARPLINE_KERNELS_REDUCE_TYPED_CUH_
 
@@ -10,8 +10,8 @@
 
 namespace warpline {
 
-// Calls launch(std::type_identity of the monoid). Floats are computed in f32, doubles in f64; integers are
-// compared as they are and summed in 64 bits.
+// Calls launch(std::type_identity of the monoid). Floats are computed in f32, doubles in f64. Integers are
+// compared in their own type and summed in 64 bits.
 template <typename T, typename F>
 cudaError_t VisitTypedMonoid(const ReduceProblem& problem, F&& launch) {
   constexpr bool kInteger = std::is_integral_v<T>;

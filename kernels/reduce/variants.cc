@@ -43,7 +43,7 @@ cudaError_t LaunchBy(const ReduceProblem& problem, const Operands& operands, con
   return LaunchPlan(problem, *plan, operands, context, stream);
 }
 
-// The address of the input is not known yet.
+// The address of the input is not known yet, so an aligned and an unaligned one are tried.
 template <ReduceShape kShape>
 std::size_t WorkspaceBy(const ReduceProblem& problem, const DeviceTraits& traits) {
   std::size_t bytes = 0;
@@ -55,10 +55,10 @@ std::size_t WorkspaceBy(const ReduceProblem& problem, const DeviceTraits& traits
   return bytes;
 }
 
-// The older name of these kernels.
+// The older name for all of these kernels.
 constexpr std::string_view kGroup = "vectorized";
 
-// A kernel of PlanReduce. Only a plan chooses it.
+// A row for a kernel of PlanReduce. The server chooses it only through a plan.
 template <ReduceShape kShape>
 constexpr CudaVariant<ReduceProblem> Planned(std::string_view summary, int step = 0) {
   return {.name = Name(kShape),
@@ -103,9 +103,8 @@ cudaError_t LaunchCub(const ReduceProblem& problem, const Operands& operands, co
   }
 }
 
-// Returns whether each result is the one element that goes into it, in the same order: reductions over axes
-// of size 1. Norms and counts of one element are something else, and so is a bool whose byte is neither 0
-// nor 1.
+// Returns whether each result is a copy of its only element, in the same order: reductions over axes of size
+// 1. Norms and counts of one element are different. So are bools, whose byte may be neither 0 nor 1.
 bool CopiesElements(const ReduceProblem& problem, const DeviceTraits&) {
   const bool keeps = problem.op == ReduceOp::kSum || problem.op == ReduceOp::kProd ||
                      problem.op == ReduceOp::kMin || problem.op == ReduceOp::kMax ||
@@ -120,10 +119,11 @@ cudaError_t LaunchCopy(const ReduceProblem& problem, const Operands& operands, c
   return bytes == 0 ? cudaSuccess : LaunchFlatCopy(operands.in[0], operands.out, bytes, stream);
 }
 
-// Costs, from docs/benchmarks/2026-11-23-h200-ladder.md. The rungs without one of their own reach three
-// quarters of the memory's rate or more.
+// Costs, from docs/benchmarks/2026-11-23-h200-ladder.md. Rungs without their own cost reach at least three
+// quarters of the memory's rate.
 
-// One result of everything, of elements that CUB loads in vectors. Our own kernels take a microsecond longer.
+// True for one result of all elements, if CUB loads them in vectors. Our own kernels take a microsecond
+// longer.
 bool IsSumOfAll(const ReduceProblem& problem, const DeviceTraits&) {
   const CanonicalReduce reduce = Canonicalize(problem);
   const bool is_plain = problem.op == ReduceOp::kSum || problem.op == ReduceOp::kMean ||
@@ -135,16 +135,16 @@ bool IsSumOfAll(const ReduceProblem& problem, const DeviceTraits&) {
 VariantCost CubCost(const ReduceProblem& problem, const DeviceTraits&) {
   const CanonicalReduce reduce = Canonicalize(problem);
   if (IsSumOfAll(problem, {})) return {.launches = 2};
-  constexpr double kCtaThreads = 256;  // one CTA goes through a segment
+  constexpr double kCtaThreads = 256;  // one CTA processes a segment
   return {.transfer = reduce.InnermostReduced() && reduce.reduced.rank == 1 ? 2.0 : 60.0,
           .serial = reduce.results > 1 ? static_cast<double>(reduce.reduced_count) / kCtaThreads : 0};
 }
 
-// Each result is a chain of loads in one thread; beyond what the device has of threads they wait for one
-// another.
+// Each result is a chain of loads in one thread. If there are more results than threads on the device, they
+// run one after another.
 VariantCost NaiveCost(const ReduceProblem& problem, const DeviceTraits& traits) {
   const CanonicalReduce reduce = Canonicalize(problem);
-  constexpr double kThreads = 2048;  // of a multiprocessor
+  constexpr double kThreads = 2048;  // per multiprocessor
   const double waves = static_cast<double>(reduce.results) / (kThreads * std::max(traits.multiprocessors, 1));
   return {.transfer = 8, .serial = static_cast<double>(reduce.reduced_count) * std::max(waves, 1.0)};
 }
@@ -159,7 +159,7 @@ constexpr CudaVariant<ReduceProblem> kVariants[] = {
      .launch = LaunchCopy},
     {.name = "cub",
      .summary = "CUB of the CUDA toolkit: DeviceReduce for one result, DeviceSegmentedReduce for more",
-     .reproducible = true,  // CUB's promise for one device, and what its fixed order of tiles gives
+     .reproducible = true,  // CUB promises this for one device, and its fixed order of tiles ensures it
      .supports_dtype = HasRungs,
      .supports = SupportsRungs,
      .workspace_bytes =

@@ -1,5 +1,5 @@
-// Variant `bulk_columns`, for where neighbouring results are neighbours in memory and the device copies rows
-// by itself (sm_90 and later).
+// Variant `bulk_columns`: neighbouring results are contiguous in memory, and the device itself copies rows
+// (sm_90 and later).
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_BULK_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_BULK_CUH_
 
@@ -8,9 +8,10 @@
 
 namespace warpline {
 
-// A ring of stages in shared memory. The last warp of a CTA fills them, a lane a row, by copies that take no
-// thread's time and begin at multiples of 16 bytes, up to 15 before the row; the others take what has
-// arrived, a thread up to ColumnsOf columns. A CTA goes from tile to tile without emptying the ring.
+// A ring of stages in shared memory. The last warp of a CTA fills them, one row per lane, by copies that need
+// no thread's time. Copies begin at multiples of 16 bytes, up to 15 bytes before the row. The other threads
+// add the rows that have arrived, with up to ColumnsOf columns per thread. A CTA processes several tiles
+// without emptying the ring.
 template <typename R, typename Number>
 __global__ void __launch_bounds__(kMaxBulkThreads, kBulkCtas)
     ReduceBulkColumns(const __grid_constant__ VectorTask<R> task) {
@@ -18,7 +19,7 @@ __global__ void __launch_bounds__(kMaxBulkThreads, kBulkCtas)
   constexpr int kColumns = kColumnsOf<Number>;
   extern __shared__ RawVector<16> vectors[];
   __shared__ Mbarrier full[kBulkStages], empty[kBulkStages];
-  __shared__ int4 starts[kBulkStages][kMaxBulkRows / 4];  // of the rows of a stage, in bytes of the ring
+  __shared__ int4 starts[kBulkStages][kMaxBulkRows / 4];  // offsets of rows in the ring, in bytes
   const VectorPlan& plan = task.plan;
   const CanonicalReduce& reduce = task.reduce;
   const int thread = static_cast<int>(threadIdx.x), takers = plan.threads - kWarp;
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(kMaxBulkThreads, kBulkCtas)
   __syncthreads();
   const std::int64_t tiles_across = (plan.inner + plan.results_per_cta - 1) / plan.results_per_cta;
   const std::int64_t shares = plan.tiles * plan.split;
-  struct Share {                            // of one tile
+  struct Share {                            // a part of one tile
     std::int64_t first_result, begin, end;  // rows
     int columns, part;
   };
@@ -56,7 +57,7 @@ __global__ void __launch_bounds__(kMaxBulkThreads, kBulkCtas)
   if (thread >= takers) {
     const int lane = thread - takers;
     const char* x = static_cast<const char*>(task.x);
-    // Behind the input's last element, in bytes.
+    // The end of the input, in bytes.
     const std::int64_t x_end =
         (reduce.kept.Offset(reduce.results - 1) + reduce.reduced.Offset(reduce.reduced_count - 1) + 1) *
         task.element_bytes;
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(kMaxBulkThreads, kBulkCtas)
         const auto whole = static_cast<int>(min(std::int64_t{(bytes + 15) / 16}, (x_end - from) / 16) * 16);
         const int to = (stage * plan.rows_per_stage + lane) * plan.pitch;
         reinterpret_cast<int*>(starts[stage])[lane] = to + lead;
-        // The end of the input, where it is no multiple of 16 bytes.
+        // Copies the last bytes of the input, if they are not a multiple of 16.
         if (whole < bytes) {
           for (int b = whole; b < bytes; ++b) ring[to + b] = x[from + b];
           FenceBeforeCopies();
@@ -93,10 +94,10 @@ __global__ void __launch_bounds__(kMaxBulkThreads, kBulkCtas)
     for (std::int64_t i = blockIdx.x; i < shares; i += gridDim.x) {
       const Share share = share_of(i);
       typename R::Acc acc[kColumns];
-      int places[kColumns];  // in a row, in bytes
+      int places[kColumns];  // offsets in a row, in bytes
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) {
-        // A thread that has no such column takes the last column too, and does not store it.
+        // A thread without a column here uses the last column, but does not store it.
         const int column = min(thread + c * takers, share.columns - 1);
         places[c] = column * static_cast<int>(sizeof(T));
         acc[c] = R::Identity();
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(kMaxBulkThreads, kBulkCtas)
     }
   });
 #else
-  __trap();  // launched where CopiesBulk alone
+  __trap();  // only launched if the device copies rows (copies_bulk)
 #endif
 }
 

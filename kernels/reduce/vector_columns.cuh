@@ -1,5 +1,4 @@
-// Variants `columns`, `shifted_columns` and `flat_columns`, for where neighbouring results are neighbours in
-// memory.
+// Variants `columns`, `shifted_columns` and `flat_columns`: neighbouring results are contiguous in memory.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_COLUMNS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_COLUMNS_CUH_
 
@@ -7,12 +6,12 @@
 
 namespace warpline {
 
-// Columns of a thread, as ColumnsOf says of the class.
+// The columns of a thread, equal to ColumnsOf the class.
 template <typename Number>
 inline constexpr int kColumnsOf = sizeof(Number) == 8 ? 2 : 4;
 
-// Adds steps begin, begin + stride, ... below `end`, kLoads at a time, all in flight at once, as long as
-// there are so many; gives the first that is left. The rest as AddColumns.
+// Adds steps begin, begin + stride, ... below `end`, kLoads at a time, all in flight at once, while that many
+// are left. Returns the first remaining step. For the other parameters see AddColumns.
 template <typename R, typename T, int kLoads, int kColumns, typename Load, typename IndexOf>
 __device__ std::int64_t AddSteps(std::int64_t begin, std::int64_t end, std::int64_t stride,
                                  std::int64_t index_step, Load&& load, IndexOf&& index_of,
@@ -34,25 +33,25 @@ __device__ std::int64_t AddSteps(std::int64_t begin, std::int64_t end, std::int6
   return step;
 }
 
-// Steps begin, begin + stride, ... below `end`: load(step) is a raw vector with an element of each column,
-// index_of(column, step) the index of one.
+// Adds steps begin, begin + stride, ... below `end`. load(step) returns a raw vector with an element of each
+// column; index_of(column, step) returns the index of one.
 template <typename R, typename T, int kColumns, typename Load, typename IndexOf>
 __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t stride, std::int64_t index_step,
                            Load&& load, IndexOf&& index_of, typename R::Acc (&acc)[kColumns]) {
   constexpr int kBytes = kColumns * sizeof(T);
-  constexpr int kInFlight = 64;  // bytes of a thread
-  // A thread has registers for so many bytes of widened elements.
+  constexpr int kInFlight = 64;  // bytes per thread
+  // A thread has registers for this many bytes of widened elements.
   constexpr int kWidened = 256 / (kColumns * static_cast<int>(sizeof(PackValue<R, T, NumberOf<T>>)));
   constexpr int kLoaded = kInFlight / kBytes < 16 ? kInFlight / kBytes : 16;
   constexpr int kLoads = kLoaded < kWidened ? kLoaded : kWidened;
   std::int64_t step = AddSteps<R, T, kLoads>(begin, end, stride, index_step, load, index_of, acc);
-  // Takes the steps that are left over in smaller groups. If a few threads share a hundred steps, taking the
+  // Processes the remaining steps in smaller groups. If a few threads share a hundred steps, processing the
   // rest one by one takes as long as all the others.
   if constexpr (kHasNumber<R> && kLoads >= 8) {
     step = AddSteps<R, T, kLoads / 4>(step, end, stride, index_step, load, index_of, acc);
   }
-  // The rest is loaded at once as well: one by one, three rows of 31 would be three waits, as twelve others
-  // are. Not where adding takes longer than loading.
+  // The rest is loaded at once too. One by one, the last three of 31 rows would need three waits, as many as
+  // twelve other rows. This is not done if adding takes longer than loading.
   constexpr int kRest = !kHasNumber<R> || kLoads >= 8 ? 1 : kLoads;
   for (; step < end; step += kRest * stride) {
     decltype(load(step)) raw[kRest] = {};
@@ -71,7 +70,7 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
   }
 }
 
-// kAligned is plan.aligned.
+// kAligned equals plan.aligned.
 template <typename R, typename Number, bool kAligned>
 __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(kAligned, kHasNumber<R>))
     ReduceColumns(const __grid_constant__ VectorTask<R> task) {
@@ -88,7 +87,7 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(kAligned, kHasNumbe
   std::int64_t offsets[kColumns];
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) {
-    // Past the last result the first one is read once more.
+    // Past the last result, the first one is read again.
     const std::int64_t result = first + c * apart;
     offsets[c] = reduce.kept.Offset(result < reduce.results ? result : 0);
   }
@@ -98,7 +97,8 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(kAligned, kHasNumbe
     for (int c = 0; c < kColumns; ++c) {
       acc[c] = kHasShift<R> && end > begin ? StartOf<R>(x[offsets[c]]) : R::Identity();
     }
-    // Run by run of the innermost reduced axis, so that there is nothing between loads but an addition.
+    // Processes one run of the innermost reduced axis after another, so that there are only additions between
+    // loads.
     const AxisList& reduced = reduce.reduced;
     const std::int64_t run = reduced.dims[reduced.rank - 1], apart_in_run = reduced.strides[reduced.rank - 1];
     for (std::int64_t start = begin; start < end;) {
@@ -131,10 +131,10 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(kAligned, kHasNumbe
   }
 }
 
-// Rows begin at any element. A thread takes rows that all begin at the same place of a vector, and whole
-// vectors of them. With rows of 129 elements, vectors of 4 and 8 threads a result, thread 0 takes columns 0
-// to 3 of rows 0, 8, 16, ..., and the first one of those that take rows 1, 9, 17, ... takes columns -1 to 2,
-// of which the first is no column of the tile. Columns meet in shared memory.
+// Rows may begin at any element. A thread takes rows that all begin at the same position within a vector, and
+// loads whole vectors. Example: rows of 129 elements, vectors of 4, and 8 threads per result. Thread 0 takes
+// columns 0 to 3 of rows 0, 8, 16, and so on. The first of the threads for rows 1, 9, 17, ... takes columns
+// -1 to 2, of which the first is not in the tile. The columns are combined in shared memory.
 template <typename R, typename Number>
 __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/true, kHasNumber<R>))
     ReduceShiftedColumns(const __grid_constant__ VectorTask<R> task) {
@@ -150,14 +150,15 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/tru
       plan.results_per_cta;
   const std::int64_t first = outer * plan.inner + column, offset = reduce.kept.Offset(first);
   const int columns = static_cast<int>(min(plan.results_per_cta, plan.inner - column));
-  // Rows row, row + peers, ... of the part. `lead` elements of the first vector are before the tile.
+  // This thread has rows row, row + peers, ... of the part. `lead` elements of the first vector lie before
+  // the tile.
   const std::int64_t row = part * plan.chunk + peer, end = min(part * plan.chunk + plan.chunk, plan.steps);
   const std::int64_t apart = peers * reduce.reduced.strides[0];
   const std::int64_t of_row = offset + row * reduce.reduced.strides[0];
   const int lead = static_cast<int>(of_row % kColumns), place = lane * kColumns - lead;
   const std::int64_t rows = row < end && place < columns ? (end - row + peers - 1) / peers : 0;
-  // In the last row vectors may reach beyond the input, of the last tile and of the one before if the last
-  // has less than a vector: they are taken element by element.
+  // In the last row, vectors may extend beyond the input. This can happen in the last tile, and in the one
+  // before if the last has less than a vector. They are then loaded element by element.
   const bool is_last =
       rows > 0 && first + place + kColumns > reduce.results && row + (rows - 1) * peers == plan.steps - 1;
   const std::int64_t whole = is_last ? rows - 1 : rows;
@@ -193,8 +194,8 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/tru
   }
 }
 
-// Blocks begin at any element: vectors begin at the first multiple of their size, and what is before it is
-// taken element by element.
+// Blocks may begin at any element. Vectors begin at the first multiple of their size. The elements before
+// that are processed one by one.
 template <typename R, typename Number>
 __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/true, kHasNumber<R>))
     ReduceFlatColumns(const __grid_constant__ VectorTask<R> task) {
@@ -204,14 +205,14 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/tru
   const int part = task.Part(), thread = static_cast<int>(threadIdx.x), inner = static_cast<int>(plan.inner);
   const std::int64_t first_result = task.Tile() * plan.inner;
   const std::int64_t offset = reduce.kept.Offset(first_result);
-  // Elements of the block before its first vector.
+  // The number of elements of the block before its first vector.
   const int misaligned = static_cast<int>(
       (reinterpret_cast<std::uintptr_t>(task.x) / task.element_bytes + static_cast<std::uint64_t>(offset)) %
       kColumns);
   const int lead = misaligned == 0 ? 0 : kColumns - misaligned;
   const std::int64_t block = reduce.reduced_count * plan.inner - lead;
-  // Steps of all threads; a thread's packs are `stride` elements apart, which is a multiple of a row, so that
-  // place p, counted from the first vector, is of column (lead + p) mod inner at every step.
+  // A step of all threads covers `stride` elements, which is a multiple of a row. So position p, counted from
+  // the first vector, belongs to column (lead + p) mod inner at every step.
   const std::int64_t stride = std::int64_t{plan.lanes} * kColumns;
   const std::int64_t begin = part * plan.chunk, end = min(begin + plan.chunk, plan.steps);
   typename R::Acc acc[kColumns];
@@ -227,9 +228,9 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/tru
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) {
         const int column = (lead + place + c) % inner;
-        // The elements of the first row, wherever in the block this thread begins.
+        // The shift is the column's element in the first row, wherever in the block this thread begins.
         if constexpr (kHasShift<R>) acc[c] = StartOf<R>(x[column]);
-        // Elements before the first vector go to the first places of the same columns.
+        // Elements before the first vector are added at the first positions of the same columns.
         if (part != 0 || place + c >= inner) continue;
         for (int i = column; i < lead; i += inner) R::Add(acc[c], Widen<typename R::Value>(x[i]), i / inner);
       }
@@ -252,7 +253,7 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/tru
       }
     });
   }
-  __shared__ typename R::Acc shared[kVectorThreads * kColumns];  // [place]
+  __shared__ typename R::Acc shared[kVectorThreads * kColumns];  // indexed by position
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) {
     if (thread < plan.lanes) shared[thread * kColumns + c] = acc[c];
@@ -264,7 +265,7 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/tru
     return column >= before ? column - before : column - before + inner;
   };
   if (inner >= 2 * kWarp) {
-    // A thread takes a column: there are many of them, of few places each.
+    // A thread adds a column: there are many columns, with few positions each.
     for (int column = thread; column < inner; column += plan.threads) {
       int p = first_place(column);
       typename R::Acc total = shared[p];
@@ -273,7 +274,7 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/tru
     }
     return;
   }
-  // A warp takes a column, its lanes the places of it.
+  // A warp adds a column; its lanes have different positions.
   for (int column = thread / kWarp; column < inner; column += plan.threads / kWarp) {
     typename R::Acc total = R::Identity();
     for (int p = first_place(column) + thread % kWarp * inner; p < places; p += kWarp * inner) {

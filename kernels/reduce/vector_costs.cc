@@ -7,12 +7,11 @@
 namespace warpline {
 namespace {
 
-// Minimum bytes of a CTA that repay writing its partial results and reading them again. The minimum is
-// smaller where multiprocessors would be idle without the split. It is larger where the split only evens out
-// their work.
+// Minimum bytes of a CTA that repay writing and reading its partial results. The minimum is smaller if
+// multiprocessors would be idle without the split. It is larger if the split only balances their work.
 constexpr std::int64_t kMinIdleSplitBytes = 64 << 10, kMinSplitBytes = 384 << 10,
                        kMinBusySplitBytes = 768 << 10;  // bytes
-// Bytes that a multiprocessor reads while the second launch begins, two microseconds.
+// The bytes that a multiprocessor reads while the second launch begins (two microseconds).
 constexpr double kBytesOfLaunch = 68 << 10;
 
 }  // namespace
@@ -35,7 +34,7 @@ void SplitTiles(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* p
     split = std::clamp<std::int64_t>(slots / plan->tiles, 1, std::max<std::int64_t>(1, bytes / least));
     const double gained = WaveCost(plan->tiles, slots) - WaveCost(plan->tiles * split, slots);
     const double all = static_cast<double>(bytes) * static_cast<double>(plan->tiles);
-    // With a few tiles it takes longer than that to go through one of them.
+    // With few tiles, processing one tile takes longer than that.
     if (2 * plan->tiles >= multiprocessors && gained * all < kBytesOfLaunch * multiprocessors) split = 1;
   }
   plan->chunk = std::max<std::int64_t>(1, CeilDiv(plan->steps, split));
@@ -47,8 +46,8 @@ double CostOf(const VectorPlan& plan, const ReduceProblem& problem, const Canoni
   const auto bytes = static_cast<std::int64_t>(SizeOf(problem.dtype));
   const std::int64_t slots = std::int64_t{ctas} * multiprocessors, all_ctas = plan.tiles * plan.split;
   double cost = WaveCost(all_ctas, slots);
-  // Narrow elements, and finding those of several axes, keep threads as busy as the memory: these are missed
-  // where there are fewer of them.
+  // With narrow elements, or if elements of several axes must be located, threads are as busy as the memory.
+  // So having fewer threads costs time.
   const bool busy = bytes < 4 || (reduce.InnermostReduced() && reduce.reduced.rank > 1);
   if (busy && all_ctas > 0 && all_ctas < slots) {
     cost *= 0.5 + 0.5 * static_cast<double>(slots) / static_cast<double>(all_ctas);

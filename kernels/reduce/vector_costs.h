@@ -1,4 +1,4 @@
-// Relative costs of VectorPlan, and the number of CTAs that share a result.
+// Relative costs of VectorPlans, and the number of CTAs that share a result.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_COSTS_H_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_COSTS_H_
 
@@ -9,24 +9,25 @@
 
 namespace warpline {
 
-// How much longer so many CTAs take than if their work were spread evenly, where the device holds `slots` of
-// them at the same time. The last ones of a wave and a bit have the memory to themselves and are not that
-// much faster for it; CTAs for half of the slots have it busy nearly as much as for all. Fitted to what an
-// H200 took with 0.5 to 8 waves of the same reductions (docs/benchmarks/2026-11-25-h200-waves.md).
+// Returns how much longer `ctas` CTAs take than if their work were balanced perfectly, if the device holds
+// `slots` of them at the same time. The last CTAs of an incomplete wave have the memory for themselves, but
+// are not much faster for it. CTAs for half of the slots keep the memory nearly as busy as CTAs for all.
+// Fitted to times of an H200 with 0.5 to 8 waves of the same reductions
+// (docs/benchmarks/2026-11-25-h200-waves.md).
 double WaveCost(std::int64_t ctas, std::int64_t slots);
 
 // Pipeline fill and drain cost of a thread that keeps `loads` loads in flight. The thread has `rows` elements
-// of a result, or `rows` vectors of a row. Until the first `loads` arrive there is nothing to do, and at the
-// end fewer than `loads` are left.
+// of a result, or `rows` vectors of a row. Until the first loads arrive the thread is idle, and at the end
+// fewer than `loads` are left.
 inline double FillCost(double loads, double rows) { return 1 + 0.6 * loads / std::max(1.0, rows); }
 
-// Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile. No
-// more CTAs than the device holds at the same time, `ctas` a multiprocessor: what each has is written and
-// read once more.
+// Splits the results of a tile among CTAs while there are too few of them; `bytes` is the size of a tile.
+// Uses at most as many CTAs as the device holds at the same time (`ctas` per multiprocessor), because each
+// partial result is written and read once more.
 void SplitTiles(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* plan);
 
-// The cost of a plan: WaveCost, plus the second launch as a share of the work of all CTAs. Threads that are
-// as busy as the memory add to the cost where there are fewer of them.
+// The cost of a plan: WaveCost, plus the second launch as a fraction of the work of all CTAs. If threads are
+// as busy as the memory, having fewer of them adds to the cost.
 double CostOf(const VectorPlan& plan, const ReduceProblem& problem, const CanonicalReduce& reduce, int ctas,
               int multiprocessors);
 

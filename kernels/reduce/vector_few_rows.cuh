@@ -1,4 +1,4 @@
-// Variant `few_rows`, for where neighbouring results are neighbours in memory and few elements make a result.
+// Variant `few_rows`: neighbouring results are contiguous in memory, and each has few elements.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_FEW_ROWS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_FEW_ROWS_CUH_
 
@@ -6,8 +6,8 @@
 
 namespace warpline {
 
-// A thread takes as many results as 16 bytes have elements, and all of their elements. Of two or three rows,
-// results are a third of all bytes: they are stored as a vector too.
+// A thread computes the results for 16 bytes of elements, with all of their elements. With two or three rows,
+// results are a third of all bytes, so they are stored as a vector too.
 template <typename R, typename Number>
 __global__ void __launch_bounds__(kVectorThreads, kHasNumber<R> ? kFewRowsCtas : kFewRowsCtas - 1)
     ReduceFewRows(const __grid_constant__ VectorTask<R> task) {
@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(kVectorThreads, kHasNumber<R> ? kFewRowsCtas :
   const auto rows = static_cast<int>(reduce.reduced_count);
   const std::int64_t stride = reduce.reduced.strides[0];
   VisitElements<Number>(task.dtype, [&]<typename T>(T) {
-    // A thread with more than 4 columns has no room for more than one number for each.
+    // A thread with more than 4 columns has registers for only one number per column.
     if constexpr (kHasNumber<R> || sizeof(T) >= 4) {
       constexpr int kColumns = 16 / sizeof(T), kLoads = 4;
       using V = PackValue<R, T, NumberOf<T>>;

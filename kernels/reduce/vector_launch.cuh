@@ -1,10 +1,10 @@
-// Launches the kernels of plans: 16 bytes of any type a load, several of them in flight a thread; short rows
-// and blocks of columns go through shared memory, and results that lie side by side in small numbers are
-// taken as one block. Few results are shared among as many CTAs as the device holds at the same time; what
-// these have is combined by a second kernel, in a fixed order.
+// Launches the kernels of plans. They load 16 bytes of any type at a time, with several loads in flight per
+// thread. Short rows and blocks of columns go through shared memory. Small groups of contiguous results are
+// processed as one block. If there are few results, as many CTAs as the device holds at the same time share
+// them. A second kernel combines their partial results in a fixed order.
 //
-// Limit: device memory; of bytes, var, argmax and logsumexp also what they do for each element; for small
-// problems the launch of the second kernel.
+// Limit: device memory. For bytes, var, argmax and logsumexp also the work per element. For small problems
+// the launch of the second kernel.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
 
@@ -23,7 +23,7 @@
 
 namespace warpline {
 
-// Number: the class of the element types that this launch can be of.
+// Number: the class of element types that this launch can have.
 template <typename R, typename Number>
 cudaError_t LaunchVectors(const ReduceProblem& problem, const ReducePlan& of_problem,
                           const Operands& operands, const CudaContext& context, cudaStream_t stream) {
@@ -45,8 +45,9 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const ReducePlan& of_pro
   if (blocks > kMaxGridX) return cudaErrorNotSupported;
   const auto launch = [&](auto* kernel) {
     const std::size_t shared = plan.SharedBytes(task.reduce.reduced_count * task.element_bytes);
-    // More than is there without asking, with what the kernel has of its own. The limit is of the kernel, not
-    // of this launch: always the same, as other threads may be launching it.
+    // More than the limit without opt-in, including the kernel's static memory. The limit belongs to the
+    // kernel, not to this launch: it must always be the same, because other threads may be launching the
+    // kernel.
     if (plan.shape == ReduceShape::kPackedColumns || plan.shape == ReduceShape::kBulkColumns) {
       const int most = plan.shape == ReduceShape::kPackedColumns ? kPackedSharedBytes : kBulkSharedBytes;
       if (const cudaError_t error = AllowSharedBytes(kernel, most); error != cudaSuccess) return error;
@@ -85,7 +86,7 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const ReducePlan& of_pro
       break;
   }
   if (error != cudaSuccess || plan.split == 1) return error;
-  // A thread takes up to four parts of a result.
+  // A thread combines up to four parts of a result.
   const int peers = static_cast<int>(
       std::min<unsigned>(std::bit_ceil(static_cast<unsigned>(CeilDiv(plan.split, 4))), kVectorThreads));
   const int width = kVectorThreads / peers;

@@ -1,4 +1,4 @@
-// Elements of several types in one kernel: they are loaded as raw bytes, and what they are is asked once a
+// Elements of several types in one kernel: they are loaded as raw bytes, and their type is checked once per
 // load.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_LOADS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_LOADS_CUH_
@@ -13,7 +13,7 @@
 
 namespace warpline {
 
-// Element types whose NumberOf is Number. Calls f with an element of the type.
+// Calls f with an element of the type, if its NumberOf is Number.
 template <typename Number, typename F>
 __device__ void VisitElements(DType dtype, F&& f) {
   VisitRealOfSize(dtype, [&]<typename T>(T element) {

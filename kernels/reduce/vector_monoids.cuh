@@ -1,4 +1,4 @@
-// From an operation to the monoid that computes it in the kernels of plans, in each class of numbers.
+// Selects the monoid that computes an operation in the kernels of plans, for each class of numbers.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_MONOIDS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_MONOIDS_CUH_
 
@@ -30,7 +30,7 @@ cudaError_t VisitNumberMonoid(const ReduceProblem& problem, F&& f) {
   }
 }
 
-// Elements are numbers V; Total is float, or double where elements or results are.
+// Elements are numbers V. Total is float, or double if elements or results are double.
 template <typename V, typename Total, typename F>
 cudaError_t VisitFloatMonoid(const ReduceProblem& problem, F&& f) {
   switch (problem.op) {
@@ -57,8 +57,8 @@ cudaError_t VisitFloatMonoid(const ReduceProblem& problem, F&& f) {
   }
 }
 
-// Integers whose results are floats are summed as such, as NumPy does; so are 64-bit integers for their mean,
-// whose sum could pass 2^64 where the mean does not.
+// Integers with float results are summed as floats, as NumPy does. So are 64-bit integers for their mean,
+// because the sum could exceed 2^64 when the mean does not.
 template <typename V, typename F>
 cudaError_t VisitIntegerMonoid(const ReduceProblem& problem, F&& f) {
   const bool to_floats = IsFloat(problem.OutDType());

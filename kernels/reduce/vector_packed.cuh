@@ -1,5 +1,5 @@
-// Variants `packed_rows` and `packed_columns`, for where what a CTA takes follows each other and fits its
-// shared memory: short rows, and blocks of few or short columns.
+// Variants `packed_rows` and `packed_columns`: the data of a CTA is contiguous and fits its shared memory.
+// These are short rows, and blocks of few or short columns.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_PACKED_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_PACKED_CUH_
 
@@ -9,7 +9,7 @@
 
 namespace warpline {
 
-// CTAs of a multiprocessor, which has 2048 threads, but 1536 where compute capability is 8.6 to 8.9 or 12.
+// CTAs per multiprocessor. It has 2048 threads, but 1536 for compute capability 8.6 to 8.9 or 12.
 #if defined(__CUDA_ARCH__) && \
     (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
 inline constexpr int kMaxCtas = 1536 / kVectorThreads;
@@ -19,9 +19,9 @@ inline constexpr int kMaxCtas = 2048 / kVectorThreads;
 template <typename R>
 inline constexpr int kPackedCtas = sizeof(typename R::Acc) <= 8 ? kMaxCtas : 4;
 
-// Copies `bytes` of x, which begins at a multiple of 16 bytes, into shared memory; all threads of the CTA
-// call it. Vectors may reach into what the next CTA takes, but not past `left`, the bytes up to the input's
-// end.
+// Copies `bytes` of x, which begins at a multiple of 16 bytes, into shared memory. All threads of the CTA
+// must call it. Vectors may extend into the data of the next CTA, but not past `left`, the number of bytes up
+// to the input's end.
 __device__ inline void CopyPacked(const char* x, int bytes, std::int64_t left, RawVector<16>* vectors) {
   const int thread = static_cast<int>(threadIdx.x);
   const int whole = static_cast<int>(min(left / 16, std::int64_t{(bytes + 15) / 16}));
@@ -34,9 +34,10 @@ __device__ inline void CopyPacked(const char* x, int bytes, std::int64_t left, R
   __syncthreads();
 }
 
-// The rows of a CTA lie in shared memory as they do in global memory, from a multiple of 16 bytes on. Rows
-// that are multiples of 16 bytes are taken in by vectors, others by elements. There neighbouring rows begin
-// in other banks; where vectors of several rows lie in one bank, there are few of them.
+// The rows of a CTA have the same layout in shared memory as in global memory, from a multiple of 16 bytes
+// on. Rows that are multiples of 16 bytes are read in vectors, others element by element. In the latter case
+// neighbouring rows begin in different banks. If vectors of several rows lie in one bank, there are few such
+// rows.
 template <typename R, typename Number>
 __global__ void __launch_bounds__(kVectorThreads, kPackedCtas<R>)
     ReducePackedRows(const __grid_constant__ VectorTask<R> task) {
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(kVectorThreads, kPackedCtas<R>)
   const auto rows = static_cast<int>(min(plan.results_per_cta, task.reduce.results - first_row));
   const auto length = static_cast<int>(task.reduce.reduced_count);
   const std::int64_t row_bytes = std::int64_t{length} * task.element_bytes;
-  const std::int64_t begin = first_row * row_bytes;  // of the input's bytes, from an aligned address
+  const std::int64_t begin = first_row * row_bytes;  // in the input, in bytes from an aligned address
   const int lead = static_cast<int>(begin % 16), bytes = lead + static_cast<int>(rows * row_bytes);
   const char* x = static_cast<const char*>(task.x) + (begin - lead);
   CopyPacked(x, bytes, task.reduce.results * row_bytes - (begin - lead), vectors);
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(kVectorThreads, kPackedCtas<R>)
     constexpr int kPack = 4;
     using V = PackValue<R, T, NumberOf<T>>;
     const T* elements = reinterpret_cast<const T*>(reinterpret_cast<const char*>(vectors) + lead);
-    // Whole warps go through the loop together: they exchange what they have.
+    // All threads of a warp stay in the loop, because they exchange values.
     const int at_once = kVectorThreads / lanes;
     for (int base = 0; base < rows; base += at_once) {
       const int row = base + thread / lanes;
@@ -89,8 +90,8 @@ __global__ void __launch_bounds__(kVectorThreads, kPackedCtas<R>)
   });
 }
 
-// Blocks of columns follow each other; a CTA copies whole blocks into shared memory. A thread takes a result,
-// or `peers` of them share it, row by row, so that neighbouring threads read neighbours.
+// Blocks of columns are contiguous; a CTA copies whole blocks into shared memory. A thread computes a result,
+// or `peers` threads share it, row by row, so that neighbouring threads read neighbouring elements.
 template <typename R, typename Number>
 __global__ void __launch_bounds__(kVectorThreads, kPackedCtas<R>)
     ReducePackedColumns(const __grid_constant__ VectorTask<R> task) {
@@ -101,7 +102,7 @@ __global__ void __launch_bounds__(kVectorThreads, kPackedCtas<R>)
   const auto results = static_cast<int>(min(plan.results_per_cta, task.reduce.results - first_result));
   const auto inner = static_cast<int>(plan.inner), rows = static_cast<int>(task.reduce.reduced_count);
   const std::int64_t column_bytes = std::int64_t{rows} * task.element_bytes;
-  const std::int64_t begin = first_result * column_bytes;  // of the input's bytes, from an aligned address
+  const std::int64_t begin = first_result * column_bytes;  // in the input, in bytes from an aligned address
   const int lead = static_cast<int>(begin % 16), bytes = lead + static_cast<int>(results * column_bytes);
   const char* x = static_cast<const char*>(task.x) + (begin - lead);
   CopyPacked(x, bytes, task.reduce.results * column_bytes - (begin - lead), vectors);
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(kVectorThreads, kPackedCtas<R>)
       }
       if (peers > 1) {
         shared[thread] = acc;
-        __syncthreads();  // once: then there is one round
+        __syncthreads();  // only once: with peers there is only one round
         if (peer == 0) {
           for (int p = 1; p < peers; ++p) acc = R::Combine(acc, shared[thread + p * at_once]);
         }

@@ -27,7 +27,7 @@ std::int64_t BytesOf(const ReduceProblem& problem) {
   return static_cast<std::int64_t>(SizeOf(problem.dtype));
 }
 
-// Returns whether the accumulator of a result is one number. The kernels ask this of the Acc of the monoid.
+// Returns whether the accumulator of a result is one number. It matches kHasNumber in the kernels.
 bool HasNumber(ReduceOp op) {
   switch (op) {
     case ReduceOp::kArgmin:
@@ -41,8 +41,8 @@ bool HasNumber(ReduceOp op) {
   }
 }
 
-// Rows of which a warp that takes one straight from global memory has no more than some vectors a lane:
-// waiting for them and combining what lanes have would take longer than the copying.
+// True for short rows. If a warp took them directly from global memory, it would have only a few vectors per
+// lane. Waiting for those and combining the lanes would take longer than copying the rows.
 bool IsPacked(const CanonicalReduce& reduce, std::int64_t row_bytes, bool aligned_base) {
   constexpr std::int64_t kLongRowBytes = 4096;
   return aligned_base && row_bytes > 0 && reduce.reduced.rank == 1 && reduce.kept.rank == 1 &&
@@ -53,7 +53,7 @@ void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int m
                     VectorPlan* plan) {
   plan->shape = ReduceShape::kPackedRows;
   plan->aligned = row_bytes % 16 == 0;
-  // Takes as many rows as threads can take in the same number of rounds, at least one per warp. All
+  // Takes as many rows as threads can process in the same number of rounds, at least one per warp. All
   // multiprocessors should have CTAs.
   constexpr std::int64_t kLeast = kVectorThreads / kWarpLanes;
   const std::int64_t share = CeilDiv(reduce.results, 2 * std::int64_t{multiprocessors});
@@ -65,11 +65,11 @@ void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int m
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
 }
 
-// A result's share of the threads. `rounds`: what they have of it, `at_once` of which a thread has in flight:
-// vectors of a row, or pieces of runs. A group of threads is not divided.
+// Chooses how many threads share a result. `rounds`: the vectors of a row, or pieces of runs, that they have;
+// a thread has `at_once` of them in flight. A group of threads is not divided.
 void PlanLanes(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t rounds, int at_once,
                int least_lanes, int multiprocessors, VectorPlan* plan) {
-  // The moments of f64, of wide integers and of what becomes f64 are combined by divisions.
+  // Moments of f64, of wide integers and for f64 results are combined by divisions.
   const bool is_integer = !IsFloat(problem.dtype);
   const bool has_costly_ends =
       (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
@@ -85,15 +85,15 @@ void PlanLanes(const ReduceProblem& problem, const CanonicalReduce& reduce, std:
     SplitTiles(bytes * with.results_per_cta, ctas, multiprocessors, &with);
     return with;
   };
-  // A warp keeps up with rows of some thousand vectors; with few rows, whole CTAs fill the device better. If
-  // combining what threads have takes long, they should have many elements each.
+  // A warp is fast enough for rows of some thousand vectors. With few rows, whole CTAs fill the device
+  // better. If combining threads takes long, each should have many elements.
   const std::int64_t row_of_cta = has_costly_ends ? 524288 : 65536;
   const bool few = reduce.results < 8 * std::int64_t{multiprocessors};
   if (bytes >= row_of_cta || (few && bytes >= 8192)) {
     *plan = plan_for(kVectorThreads);
   } else {
     int lanes = std::max(least_lanes, CeilPow2(CeilDiv(rounds, kRowLoads), kWarpLanes));
-    // More of them while multiprocessors have room and each has loads to keep in flight.
+    // Use more threads while multiprocessors have room and each thread can keep loads in flight.
     const std::int64_t room = std::int64_t{kRowCtas} * kVectorThreads * multiprocessors;
     while (!has_costly_ends && 2 * lanes <= kVectorThreads && 2 * lanes * reduce.results <= room &&
            rounds >= 2 * lanes * kRowLoads) {
@@ -101,7 +101,7 @@ void PlanLanes(const ReduceProblem& problem, const CanonicalReduce& reduce, std:
     }
     *plan = plan_for(lanes);
   }
-  // Keeps the plan if CTAs come in waves that are nearly whole.
+  // Keep the plan if its CTAs form nearly whole waves.
   constexpr double kUneven = 1.03;
   if (has_costly_ends || CostOf(*plan, problem, reduce, ctas, multiprocessors) < kUneven) return;
   const auto cost_of = [&](const VectorPlan& p) {
@@ -124,8 +124,8 @@ void PlanRows(const ReduceProblem& problem, const CanonicalReduce& reduce, bool 
     return PlanLanes(problem, reduce, plan->steps, kRowLoads, 1, multiprocessors, plan);
   }
   plan->shape = ReduceShape::kRuns;
-  // Vectors that a run touches at most. The most threads of which no more than a quarter of the loads have no
-  // vector, or those with the fewest such loads.
+  // The maximum number of vectors that a run touches. Uses the largest group of threads in which at most a
+  // quarter of the loads have no vector, or the group with the fewest such loads.
   const std::int64_t touched = run > 0 ? CeilDiv(run + vector - 1, vector) : 1;
   const auto loads_of = [touched](int group) {
     const std::int64_t at_once = std::int64_t{group} * kRowLoads;
@@ -144,13 +144,13 @@ void PlanRows(const ReduceProblem& problem, const CanonicalReduce& reduce, bool 
   PlanLanes(problem, reduce, plan->steps * plan->group, 1, plan->group, multiprocessors, plan);
 }
 
-// Results side by side in memory, whatever comes before them.
+// Returns how many results are contiguous in memory, for each index of the outer axes.
 std::int64_t InnerOf(const CanonicalReduce& reduce) {
   const int last = reduce.kept.rank - 1;
   return last >= 0 && reduce.kept.strides[last] == 1 ? reduce.kept.dims[last] : 1;
 }
 
-// Loads of columns that a thread has in flight.
+// Returns how many loads of columns a thread has in flight.
 double LoadsOfColumns(const ReduceProblem& problem) {
   return 64.0 / static_cast<double>(ColumnsOf(NumberClassOf(problem.dtype)) * BytesOf(problem));
 }
@@ -161,8 +161,8 @@ bool HasWholeLoads(const CanonicalReduce& reduce, std::int64_t inner, std::int64
          AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
 }
 
-// Returns whether columns are one block of memory, or several blocks that are each worth a CTA. Columns that
-// a warp loads whole do not count: they are as good as others with whole loads.
+// Returns whether columns are one block of memory, or several blocks that are each large enough for a CTA.
+// Columns that a warp loads in whole vectors do not count: they are as fast as others with whole loads.
 bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
             std::int64_t columns, bool aligned_base) {
   constexpr std::int64_t kMinBytes = 16384;
@@ -188,8 +188,8 @@ void PlanFlatColumns(const ReduceProblem& problem, const CanonicalReduce& reduce
              multiprocessors, plan);
 }
 
-// Blocks that follow each other, enough for all multiprocessors, and so small that shared memory holds some:
-// one is added up while others are copied.
+// True for contiguous blocks that are enough for all multiprocessors, and so small that shared memory holds
+// several: one is added up while others are copied.
 bool IsPackedColumns(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
                      bool aligned_base, int multiprocessors) {
   const std::int64_t block = reduce.reduced_count * inner;
@@ -200,7 +200,7 @@ bool IsPackedColumns(const CanonicalReduce& reduce, std::int64_t inner, std::int
 
 void PlanPackedColumns(const CanonicalReduce& reduce, std::int64_t element_bytes, int multiprocessors,
                        VectorPlan* plan) {
-  constexpr std::int64_t kBytes = 32768;  // of a CTA, unless a block has more
+  constexpr std::int64_t kBytes = 32768;  // per CTA, unless a block has more
   const std::int64_t blocks = reduce.kept.dims[0],
                      block_bytes = reduce.reduced_count * plan->inner * element_bytes;
   const std::int64_t share = CeilDiv(blocks, 8 * std::int64_t{multiprocessors});
@@ -228,8 +228,8 @@ void PlanColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, bo
                multiprocessors, &with);
     return with;
   };
-  // 256 bytes side by side, or more where a warp loads more at once; the others of the CTA share the elements
-  // where each gets some groups of loads.
+  // Uses 256 contiguous bytes, or more if a warp loads more at once. The other threads of the CTA share the
+  // elements if each gets several groups of loads.
   const std::int64_t least = plan->aligned ? 4 : 32;
   const int wide = static_cast<int>(std::max<std::int64_t>(kWarpLanes, 256 / (columns * bytes)));
   const int side_by_side = CeilPow2(CeilDiv(reduce.results, columns), wide);
@@ -243,15 +243,15 @@ void PlanColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, bo
   *plan = Cheapest(plan_for(narrowest), 2 * narrowest, kVectorThreads, reduce.results, plan_for, cost_of);
 }
 
-// Few rows, for which a thread would have little to do with less than a vector of each of them, and results
-// for half of the threads that the device holds.
+// True if there are few rows, so that a thread with less than a vector of each row would have little work,
+// and there are results for half of the threads that the device holds.
 bool IsFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t inner,
                bool aligned_base, int multiprocessors) {
   constexpr std::int64_t kMaxRows = 64;
   const std::int64_t vector = 16 / BytesOf(problem);
   const bool moments = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
                        problem.dtype == DType::kF32 && problem.OutDType() != DType::kF64;
-  // A thread has no registers for 64-bit sums of 16 columns.
+  // A thread does not have registers for 64-bit sums of 16 columns.
   const bool narrow_sum = BytesOf(problem) == 1 && problem.op != ReduceOp::kMin &&
                           problem.op != ReduceOp::kMax && problem.op != ReduceOp::kNormInf;
   return (HasNumber(problem.op) || moments) && !narrow_sum && aligned_base && reduce.reduced.rank == 1 &&
@@ -267,8 +267,8 @@ void PlanFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, Ve
   plan->steps = plan->chunk = reduce.reduced_count;
 }
 
-// Returns whether rows are unaligned to vectors. Few rows of elements that are not narrow are faster element
-// by element: what threads have of shifted columns must meet in shared memory.
+// Returns whether rows are unaligned to vectors. A few rows of wide elements are faster element by element,
+// because shifted columns must be combined in shared memory.
 bool IsShifted(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
                std::int64_t columns, bool aligned_base) {
   constexpr std::int64_t kMinColumns = 64;
@@ -287,13 +287,13 @@ void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& red
   const auto plan_for = [&](int lanes) {
     VectorPlan with = *plan;
     with.lanes = lanes;
-    with.results_per_cta = (lanes - 1) * columns + 1;  // wherever in a vector they begin
+    with.results_per_cta = (lanes - 1) * columns + 1;  // for any start within a vector
     with.tiles = reduce.results / plan->inner * CeilDiv(plan->inner, with.results_per_cta);
     SplitTiles(reduce.reduced_count * std::min(plan->inner, with.results_per_cta) * bytes, ctas,
                multiprocessors, &with);
     return with;
   };
-  // The ends of rows are loaded for two tiles.
+  // The ends of rows are loaded by two tiles.
   const auto cost_of = [&](const VectorPlan& p) {
     return CostOf(p, problem, reduce, ctas, multiprocessors) *
            FillCost(LoadsOfColumns(problem), static_cast<double>(p.chunk) * p.lanes / kVectorThreads) *
@@ -301,18 +301,18 @@ void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& red
   };
   const int usual =
       reduce.reduced_count < kMinRowsOfNarrowTiles || columns * bytes * kWarpLanes < 256 ? 64 : 32;
-  // Threads of a result are a multiple of the columns of a vector: two, four or eight.
+  // The number of threads of a result is a multiple of the columns of a vector: two, four or eight.
   const int most = kVectorThreads / static_cast<int>(columns);
   *plan = Cheapest(plan_for(usual), 2 * usual, most, plan->inner, plan_for, cost_of);
 }
 
-// Columns of a tile of kBulkColumns: a warp copies, the others take them.
+// Columns of a tile of kBulkColumns: one warp copies them, the other threads add them.
 constexpr std::int64_t BulkColumns(std::int64_t columns) { return (kMaxBulkThreads - kWarpLanes) * columns; }
 
-// Returns whether rows are unaligned to vectors, and there are enough rows that the device copies them faster
-// than threads load them. There must be more bytes than pass while the first ones arrive. There must also be
-// tiles for nine tenths of the CTAs that the device holds. This second condition does not apply if several
-// axes are reduced, which kShiftedColumns does not support. Sums of 8-byte elements are as fast without.
+// Returns whether rows are unaligned to vectors, and the device copies them faster than threads load them.
+// There must be more bytes than move while the first ones arrive. There must also be tiles for nine tenths of
+// the CTAs that the device holds, unless several axes are reduced, which kShiftedColumns does not support.
+// Sums of 8-byte elements are as fast without it.
 bool IsBulk(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t inner,
             bool aligned_base, const DeviceTraits& traits) {
   constexpr std::int64_t kMinColumns = 256, kMinBytes = 32 << 20;
@@ -328,9 +328,9 @@ bool IsBulk(const ReduceProblem& problem, const CanonicalReduce& reduce, std::in
 
 void PlanBulkColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, int multiprocessors,
                      VectorPlan* plan) {
-  constexpr std::int64_t kPack = 4;  // rows that a thread takes at once
+  constexpr std::int64_t kPack = 4;  // rows that a thread adds at once
   const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
-  const std::int64_t across = CeilDiv(plan->inner, BulkColumns(columns));  // tiles, of as many columns each
+  const std::int64_t across = CeilDiv(plan->inner, BulkColumns(columns));  // number of tiles
   plan->shape = ReduceShape::kBulkColumns;
   plan->results_per_cta = CeilDiv(plan->inner, across);
   plan->threads = static_cast<int>(CeilDiv(plan->results_per_cta, columns * kWarpLanes) + 1) * kWarpLanes;
@@ -429,7 +429,7 @@ VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& redu
   } else if (IsBulk(problem, reduce, plan.inner, aligned_base, traits)) {
     PlanBulkColumns(problem, reduce, multiprocessors, &plan);
     if (bytes < 4 || !IsShifted(reduce, plan.inner, bytes, columns, aligned_base)) return plan;
-    // Two CTAs a multiprocessor are few where those of the last wave have nothing beside them.
+    // With only two CTAs per multiprocessor, the CTAs of an incomplete last wave run alone.
     VectorPlan shifted = {.inner = plan.inner};
     PlanShiftedColumns(problem, reduce, multiprocessors, &shifted);
     const int ctas = ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op));

@@ -1,4 +1,4 @@
-// Variant `rows`, for where the elements of a result are neighbours, in rows or runs of whole vectors.
+// Variant `rows`: the elements of a result are contiguous, in rows or in runs of whole vectors.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
 
@@ -14,7 +14,7 @@ inline constexpr bool kWaitsForLoads<ProdMonoid<V>> = false;
 template <typename V>
 inline constexpr bool kWaitsForLoads<LogSumExpMonoid<V>> = false;
 
-// Vectors [begin, end) of a result that fall to `lane` of `lanes`, where element 0 of vector v has index
+// Adds the vectors [begin, end) of a result that belong to `lane` of `lanes`. Element 0 of vector v has index
 // first + v * elements.
 template <typename R, typename Number, typename F>
 __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, std::int64_t end, int lane,
@@ -28,7 +28,7 @@ __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, 
     }
     VisitElements<Number>(dtype, [&]<typename T>(T) {
       constexpr int kElements = 16 / sizeof(T);
-      // Packs of 16 elements, of several vectors where indices do not matter.
+      // Adds packs of 16 elements. They have several vectors if indices do not matter.
       constexpr int kVectors = kHasIndices<R> || kElements > 8 ? 1 : kElements == 8 ? 2 : kRowLoads;
       using V = PackValue<R, T, NumberOf<T>>;
 #pragma unroll
@@ -43,7 +43,7 @@ __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, 
     });
   }
   if constexpr (kWaitsForLoads<R>) {
-    // The rest is loaded at once as well.
+    // Load the remaining vectors at once too.
 #pragma unroll
     for (int i = 0; i < kRowLoads - 1; ++i) {
       if (v + i * lanes < end) raw[i] = *reinterpret_cast<const RawVector<16>*>(address(v + i * lanes));
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
       });
     }
     if (reduced.rank == 1) {
-      // Single elements up to a multiple of 16 bytes, vectors, single elements.
+      // Single elements up to a multiple of 16 bytes, then vectors, then single elements.
       const std::int64_t vector = 16 / element_bytes;
       const auto misaligned =
           static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(x) % 16) / element_bytes;

@@ -1,4 +1,4 @@
-// Variant `runs`, for where the elements of a result are neighbours in unaligned runs.
+// Variant `runs`: the elements of a result are contiguous in unaligned runs.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_RUNS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_RUNS_CUH_
 
@@ -6,7 +6,7 @@
 
 namespace warpline {
 
-// An element that changes nothing, if there is one.
+// A neutral element, which does not change the accumulator, if there is one.
 template <typename R, typename T>
 inline constexpr bool kHasNeutral = false;
 template <typename R, typename T>
@@ -38,12 +38,12 @@ struct Neutral<ExtremeMonoid<V, kGreatest, kAbs>, T> {
   }
 };
 
-// All ones in bytes [0, count) of a word, whatever count is.
+// Returns a word with all bits set in bytes [0, count), for any count.
 __device__ inline std::uint32_t FirstBytes(int count) {
   return count >= 4 ? ~0u : count <= 0 ? 0u : (1u << 8 * count) - 1;
 }
 
-// Puts `element` where the vector has none of [low, high).
+// Replaces the elements outside of [low, high) by `element`.
 template <typename T>
 __device__ void KeepOnly(int low, int high, T element, RawVector<16>& raw) {
   RawVector<16> others = {};
@@ -57,10 +57,10 @@ __device__ void KeepOnly(int low, int high, T element, RawVector<16>& raw) {
   }
 }
 
-// Element i of a vector in registers, which cannot be found by an index that is no constant.
+// Returns element i of a vector in registers. Registers cannot be indexed by a variable.
 template <typename T>
 __device__ T ElementAt(const RawVector<16>& raw, int i) {
-  constexpr int kPer = sizeof(T) == 8 ? 1 : 4 / sizeof(T);  // a word, or two
+  constexpr int kPer = sizeof(T) == 8 ? 1 : 4 / sizeof(T);  // elements per word, or per two words
   const int place = i / kPer;
   RawVector<8> word = {};
 #pragma unroll
@@ -74,7 +74,7 @@ __device__ T ElementAt(const RawVector<16>& raw, int i) {
   return Element<T>(word, 0);
 }
 
-// Elements [low, high) of a vector that is not all in memory, one by one.
+// Loads elements [low, high) of a vector that is not completely in memory, one by one.
 template <typename T>
 __device__ RawVector<16> LoadPartly(const T* at, int low, int high) {
   RawVector<16> raw = {};
@@ -92,10 +92,10 @@ __device__ RawVector<16> LoadPartly(const T* at, int low, int high) {
   return raw;
 }
 
-// Runs are taken by the vectors that they touch, in pieces of kRowLoads vectors for each thread of a group;
-// `lanes` threads, which share a result, have several groups. At both ends of a run, a vector also has
-// elements of something else: in their place come some that change nothing or, where there are none such,
-// those of the run are taken one by one.
+// Runs are processed by the vectors that they touch, in pieces of kRowLoads vectors for each thread of a
+// group. The `lanes` threads that share a result form several groups. At both ends of a run, a vector also
+// contains other elements. These are replaced by neutral elements. If there is no neutral element, the run's
+// elements are added one by one.
 template <typename R, typename Number>
 __global__ void __launch_bounds__(kVectorThreads, kHasNumber<R> ? kRowCtas : kRowCtas - 1)
     ReduceRuns(const __grid_constant__ VectorTask<R> task) {
@@ -115,7 +115,8 @@ __global__ void __launch_bounds__(kVectorThreads, kHasNumber<R> ? kRowCtas : kRo
       if constexpr (kHasShift<R>) {
         if (plan.steps > 0) acc = StartOf<R>(x[base]);
       }
-      // Piece by piece without a division for each: the next one is so many runs and pieces further.
+      // Steps from piece to piece without a division: the next piece is a fixed number of runs and pieces
+      // further.
       std::int64_t number = begin + lane / plan.group;
       std::int64_t piece = TakeRemainder(number, plan.pieces);
       std::int64_t runs_further = groups;
@@ -123,7 +124,7 @@ __global__ void __launch_bounds__(kVectorThreads, kHasNumber<R> ? kRowCtas : kRo
       for (std::int64_t step = begin + lane / plan.group; step < end; step += groups) {
         const T* const first = x + base + reduced.OffsetOfRun(number);
         const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) / sizeof(T) % kElements);
-        // The place of element 0 of vector i of this thread, counted from the beginning of the run.
+        // The position of element 0 of this thread's vector i, counted from the beginning of the run.
         const auto place_of = [&](int i) {
           return ((piece * kRowLoads + i) * plan.group + in_group) * kElements - before;
         };
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(kVectorThreads, kHasNumber<R> ? kRowCtas : kRo
           if constexpr (kHasNeutral<R, T>) {
             if (high - low < kElements) KeepOnly(low, high, Neutral<R, T>::Value(), raw[i]);
           } else if (high - low < kElements) {
-            // A loop, as sixteen additions in a row would make most of the code of bytes.
+            // A loop, because sixteen inlined additions would make up most of the code for bytes.
 #pragma unroll 1
             for (int e = low; e < high; ++e) {
               R::Add(acc, Widen<typename R::Value>(ElementAt<T>(raw[i], e)), index + e);

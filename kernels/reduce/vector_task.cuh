@@ -1,4 +1,4 @@
-// One reduction as the kernels of plans take it; and how they end.
+// One reduction in the form that the kernels of plans take, and the last steps of these kernels.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_TASK_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_TASK_CUH_
 
@@ -38,7 +38,7 @@ struct VectorTask {
   }
 };
 
-// The accumulator that the threads of a result begin with. `first` is the first element of that result.
+// The initial accumulator of the threads of a result. `first` is the first element of that result.
 template <typename R, typename T>
 __device__ typename R::Acc StartOf(T first) {
   typename R::Acc acc = R::Identity();
@@ -46,8 +46,9 @@ __device__ typename R::Acc StartOf(T first) {
   return acc;
 }
 
-// Neighbouring threads share a result in groups of `lanes`, a power of two up to the whole CTA; what they
-// have in all is left with the first. All threads of the CTA call it, once a kernel.
+// Combines the accumulators of neighbouring threads that share a result, in groups of `lanes`, a power of two
+// up to the whole CTA. The total is in the first thread. All threads of the CTA must call it, only once per
+// kernel.
 template <typename R>
 __device__ typename R::Acc CombineLanes(typename R::Acc acc, int lanes) {
   acc = ReduceLanes<R>(acc, min(lanes, kWarp));
@@ -62,7 +63,7 @@ __device__ typename R::Acc CombineLanes(typename R::Acc acc, int lanes) {
   return acc;
 }
 
-// Results from their partial ones, `width` neighbouring results a CTA, whose threads share the parts.
+// Combines partial results: `width` neighbouring results per CTA, whose threads share the parts.
 template <typename R>
 __global__ void __launch_bounds__(kVectorThreads)
     CombineVectorParts(const __grid_constant__ VectorTask<R> task, int width) {

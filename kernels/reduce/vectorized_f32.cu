@@ -1,4 +1,4 @@
-// The kernels of plans, for f32, f16 and bf16, computed in f32, or in f64 where results are f64.
+// The kernels of plans for f32, f16 and bf16. They compute in f32, or in f64 if results are f64.
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/vector_monoids.cuh"
 
@@ -9,7 +9,7 @@ cudaError_t LaunchVectorizedF32(const ReduceProblem& problem, const ReducePlan& 
   const auto launch = [&]<typename R>(std::type_identity<R>) {
     return LaunchVectors<R, float>(problem, plan, operands, context, stream);
   };
-  // For f64 results f32 would be too coarse.
+  // f32 would be too coarse for f64 results.
   if (problem.OutDType() == DType::kF64) return VisitFloatMonoid<float, double>(problem, launch);
   return VisitFloatMonoid<float, float>(problem, launch);
 }

@@ -1,4 +1,4 @@
-// The kernels of plans, for f64.
+// The kernels of plans for f64.
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/vector_monoids.cuh"
 

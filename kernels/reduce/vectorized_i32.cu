@@ -1,4 +1,4 @@
-// The kernels of plans, for i32, i16 and i8.
+// The kernels of plans for i32, i16 and i8.
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/vector_monoids.cuh"
 

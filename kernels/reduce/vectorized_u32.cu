@@ -1,4 +1,4 @@
-// The kernels of plans, for u32, u16, u8 and bool.
+// The kernels of plans for u32, u16, u8 and bool.
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/vector_monoids.cuh"
 

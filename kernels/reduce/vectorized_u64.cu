@@ -1,4 +1,4 @@
-// The kernels of plans, for u64.
+// The kernels of plans for u64.
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/vector_monoids.cuh"
 

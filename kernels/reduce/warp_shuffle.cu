@@ -1,8 +1,8 @@
-// Variant `warp_shuffle`: the threads of a result combine what they took in through registers, one barrier a
-// CTA instead of one a level of the tree. Where few results have many elements, several CTAs share a result
-// and a second kernel combines their partial results.
+// Variant `warp_shuffle`: the threads of a result combine their accumulators through registers, with one
+// barrier per CTA instead of one per level of the tree. If few results have many elements, several CTAs share
+// a result, and a second kernel combines their partial results.
 //
-// Limit: device memory, for large inputs; for small ones the launch of the second kernel.
+// Limit: device memory for large inputs; the launch of the second kernel for small ones.
 // Next, `cooperative`: one kernel.
 #include "kernels/reduce/by_shuffles.cuh"
 #include "kernels/reduce/kernels.h"

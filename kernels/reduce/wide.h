@@ -1,4 +1,4 @@
-// From a reduction to the monoid that computes it in the widest arithmetic: double, or 64-bit integers.
+// Selects the monoid that computes a reduction in the widest arithmetic: double, or 64-bit integers.
 #ifndef WARPLINE_KERNELS_REDUCE_WIDE_H_
 #define WARPLINE_KERNELS_REDUCE_WIDE_H_
 
@@ -14,7 +14,7 @@ auto VisitWideMonoid(const ReduceProblem& problem, F&& f) {
   const bool floats = IsFloat(problem.dtype);
   // Sums of integers that become floats are computed as floats, as in NumPy.
   const bool to_floats = floats || IsFloat(problem.OutDType());
-  // Sums of 64-bit integers could pass 2^64 where their mean does not.
+  // Sums of 64-bit integers could exceed 2^64 when their mean does not.
   const bool exact_mean = SizeOf(problem.dtype) < 8;
   const auto by_kind = [&]<template <typename> typename Monoid>() {
     if (floats) return f(std::type_identity<Monoid<double>>());

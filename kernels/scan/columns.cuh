@@ -1,4 +1,4 @@
-// Scans of many columns: a thread for each, or for neighbouring ones.
+// Scans of many columns: one thread for each column, or for several neighbouring ones.
 #ifndef WARPLINE_KERNELS_SCAN_COLUMNS_CUH_
 #define WARPLINE_KERNELS_SCAN_COLUMNS_CUH_
 
@@ -11,7 +11,7 @@ namespace warpline::scan {
 
 inline constexpr int kColumnVectors = 8;
 
-// Each thread scans the kSize neighbouring columns whose number it has, top to bottom.
+// Each thread scans kSize neighbouring columns from top to bottom.
 template <typename T, typename Op, int kSize>
 __global__ void __launch_bounds__(kScanThreads)
     ScanColumns(const T* __restrict__ x, T* __restrict__ y, std::int64_t outer, std::int64_t count,

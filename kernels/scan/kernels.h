@@ -11,7 +11,7 @@
 
 namespace warpline {
 
-// Every scan there is; results have the same bits from run to run.
+// Supports every scan. Results have the same bits from run to run.
 std::size_t ScanWorkspaceBytes(const ScanProblem& problem, const DeviceTraits& traits);
 cudaError_t LaunchScan(const ScanProblem& problem, const Operands& operands, const CudaContext& context,
                        cudaStream_t stream);

@@ -1,6 +1,6 @@
-// How CTAs tell one another what comes before a tile: decoupled look-back. D. Merrill, M. Garland,
-// "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016; here in an order that depends on the
-// shape alone.
+// How CTAs exchange the combined values before a tile: decoupled look-back. D. Merrill, M. Garland,
+// "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016. Here the order of combination depends
+// only on the shape.
 #ifndef WARPLINE_KERNELS_SCAN_LOOK_BACK_CUH_
 #define WARPLINE_KERNELS_SCAN_LOOK_BACK_CUH_
 
@@ -15,14 +15,15 @@ namespace warpline::scan {
 // Tiles per group, and groups per supergroup. One warp reads a group of tiles at once.
 inline constexpr int kTileGroup = 32;
 
-// A value that other CTAs wait for: words of 64 bits with a half of the value, or all of it, and a flag. The
-// flag and its 32 bits are written at once, so that no fence is needed. All words are 0 before a launch.
+// A value that other CTAs wait for. It consists of 64-bit words; each has 32 bits of the value (half of it,
+// or all) and a flag. The flag and its 32 bits are written at once, so no fence is needed. All words are 0
+// before a launch.
 template <typename T>
 struct Published {
   static constexpr int kWords = static_cast<int>(sizeof(T) / 4);
   std::uint64_t words[kWords];
 
-  // True if all words have been read after they were written.
+  // Returns true if all words had been written when they were read.
   __device__ __forceinline__ bool IsReady() const {
     bool ready = true;
 #pragma unroll
@@ -66,7 +67,7 @@ struct Published {
 // only if there are supergroups.
 struct LookBackLayout {
   std::int64_t lanes = 1, tiles = 1, groups = 0, chain = 0;
-  int values = 1;  // per entry
+  int values = 1;  // number of values per entry
 
   WARPLINE_HOST_DEVICE bool IsNeeded() const { return tiles > 1; }
   std::int64_t Entries() const { return lanes * (tiles + groups + chain); }
@@ -75,7 +76,7 @@ inline constexpr std::size_t kTicketBytes = 16;
 
 template <typename T>
 struct LookBack {
-  unsigned long long* ticket = nullptr;  // null: tiles take the numbers of their CTAs
+  unsigned long long* ticket = nullptr;  // null: a CTA's number is also that of its tile
   Published<T>*tiles = nullptr, *groups = nullptr, *chain = nullptr;
 };
 
@@ -86,8 +87,8 @@ __device__ __forceinline__ std::int64_t TakeTicket(const LookBack<T>& look_back,
   return static_cast<std::int64_t>(atomicAdd(look_back.ticket, 1ull));
 }
 
-// One warp publishes the total of a tile and returns the combination of all tiles of the row before it.
-// The pointers are those of the row.
+// Called by one warp. Publishes the total of a tile and returns the combination of all earlier tiles of the
+// row. The pointers are those of the row.
 template <typename T, typename Op>
 __device__ T PrefixOfTile(const LookBack<T>& row, std::int64_t tile, T total, int lane) {
   if (lane == 0) Published<T>::Write(row.tiles + tile, total);
@@ -96,7 +97,7 @@ __device__ T PrefixOfTile(const LookBack<T>& row, std::int64_t tile, T total, in
   Published<T> tile_total = Published<T>::Ready(Op::kIdentity);
   Published<T> group_total = tile_total, link_prefix = tile_total;
   bool awaits_tile = lane < in_group, awaits_group = lane<in_link, awaits_link = link> 0;
-  // All three loads are issued before the first one is looked at.
+  // Issue all three loads before the first result is used.
   const auto poll = [&] {
     if (awaits_tile) tile_total.ReadFrom(row.tiles + group * kTileGroup + lane);
     if (awaits_group) group_total.ReadFrom(row.groups + link * kTileGroup + lane);

@@ -1,4 +1,4 @@
-// Scans of rows that a few lanes, or one to eight warps, take alone.
+// Scans of rows that are each scanned by a few lanes, or by one to eight warps.
 #ifndef WARPLINE_KERNELS_SCAN_ROWS_CUH_
 #define WARPLINE_KERNELS_SCAN_ROWS_CUH_
 
@@ -12,11 +12,11 @@ namespace warpline::scan {
 inline constexpr int kShortRowVectors = 4;
 inline constexpr int kRowVectors = 4;
 
-// Rows and the vectors that hold them. A row may begin and end inside of a vector. Vector numbers count in
+// Rows and the vectors that contain them. A row may begin and end inside of a vector. Vectors are numbered in
 // the order of the scan.
 struct RowLayout {
   std::int64_t rows = 1, count = 1;
-  std::int64_t max_vectors = 1;  // vectors that a row touches at most
+  std::int64_t max_vectors = 1;  // maximum number of vectors that a row touches
 };
 
 template <typename T>
@@ -25,7 +25,7 @@ __device__ __forceinline__ RowSpan SpanOfRow(const RowLayout& layout, std::int64
   return {row * layout.count, (row + 1) * layout.count};
 }
 
-// Returns the place of a vector of the row.
+// Returns the position of a vector of the row.
 template <typename T>
 __device__ __forceinline__ std::int64_t PlaceOfVector(const RowSpan& row, std::int64_t vector, bool reverse) {
   constexpr std::int64_t kSize = kVectorSize<T>;
@@ -33,7 +33,8 @@ __device__ __forceinline__ std::int64_t PlaceOfVector(const RowSpan& row, std::i
                  : (row.begin / kSize + vector) * kSize;
 }
 
-// Each run of `lanes` lanes scans a row of at most as many vectors. A thread has a vector of several rows.
+// Each group of `lanes` lanes scans a row of at most `lanes` vectors. A thread has one vector of each of
+// several rows.
 template <typename T, typename Op>
 __global__ void __launch_bounds__(kScanThreads)
     ScanShortRows(const T* __restrict__ x, T* __restrict__ y, RowLayout layout, ScanAccess access, int lanes,
@@ -71,8 +72,8 @@ __device__ __forceinline__ T CombineWarps(const T* totals, int first, int last) 
   return combined;
 }
 
-// `warps` warps scan each row, a tile at a time. The next tile is loaded before this one is scanned. Rows of
-// one tile need no registers for a next one, so that more CTAs fit on an SM.
+// `warps` warps scan each row, one tile at a time. The next tile is loaded before the current one is scanned.
+// Rows with only one tile need no registers for a next tile, so more CTAs fit on an SM.
 template <typename T, typename Op, bool kOneTile>
 __global__ void __launch_bounds__(kScanThreads, kOneTile ? 4 : 3)
     ScanRows(const T* __restrict__ x, T* __restrict__ y, RowLayout layout, ScanAccess access, int warps,

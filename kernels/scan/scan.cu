@@ -24,16 +24,17 @@ namespace {
 
 using namespace scan;  // NOLINT(google-build-using-namespace)
 
-// Strips of more tiles have supergroups of groups: the chain of prefixes would be too slow otherwise.
+// Strips with more tiles than this use supergroups of groups. Otherwise the chain of prefixes would be too
+// slow.
 constexpr std::int64_t kMaxStripChain = 64;
-// ScanColumns needs so many columns to fill the device. Columns that are shorter than kMinStripCount have no
-// work to split.
+// ScanColumns needs this many columns to fill the device. Columns shorter than kMinStripCount have no work to
+// split.
 constexpr std::int64_t kMinColumns = std::int64_t{1} << 18;
 constexpr std::int64_t kMinStripCount = 17;
 
 enum class ScanKernel { kShortRows, kRows, kTiles, kColumns, kStrips };
 
-// Everything about a launch that follows from the shape.
+// All properties of a launch that follow from the shape.
 struct ScanPlan {
   ScanKernel kernel = ScanKernel::kRows;
   RowLayout rows;
@@ -44,12 +45,12 @@ struct ScanPlan {
 
   std::size_t WorkspaceBytes() const {
     if (!tiling.IsNeeded()) return 0;
-    // See Published: 8 bytes for every 4 bytes of a value.
+    // Each 4 bytes of a value need 8 bytes: see Published.
     return kTicketBytes + static_cast<std::size_t>(tiling.Entries() * tiling.values) * value_bytes * 2;
   }
 };
 
-// Few rows leave SMs idle if a CTA has a row each; tiles of long rows do not.
+// With few rows, one CTA per row would leave SMs idle. Tiles of long rows use all SMs.
 bool HasFewLongRows(const ScanProblem& problem, std::int64_t row_bytes) {
   constexpr std::int64_t kKiB = 1024;
   return (problem.outer < 512 && row_bytes > 16 * kKiB) || (problem.outer < 2048 && row_bytes >= 64 * kKiB);
@@ -220,7 +221,7 @@ cudaError_t LaunchScan(const ScanProblem& problem, const Operands& operands, con
     case DType::kU64:
       return LaunchAny<std::uint64_t>(problem, operands, stream);
     case DType::kI64:
-      // Sums and products modulo 2^64 are those of unsigned numbers.
+      // Sums and products modulo 2^64 are the same as those of unsigned numbers.
       if (problem.op == ScanOp::kMin || problem.op == ScanOp::kMax) {
         return LaunchExtreme<std::int64_t>(problem, operands, stream);
       }

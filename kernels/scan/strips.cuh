@@ -10,12 +10,13 @@
 namespace warpline::scan {
 
 inline constexpr int kStripVectors = 8;  // per thread and tile
-// Threads read a group of strip tiles one after the other, so these groups are smaller than those of rows.
+// A thread reads the entries of a group of strip tiles one after another, so these groups are smaller than
+// those of rows.
 inline constexpr int kStripGroup = 16;
 
-// Columns in strips, and strips in tiles. A strip has `lanes` vectors of columns side by side. A thread has
-// kStripVectors rows of one vector. Lane l of a warp has vector l % lanes; the others of the warp that have
-// this vector have the rows above and below.
+// Columns are divided into strips, and strips into tiles. A strip has `lanes` contiguous vectors of columns.
+// A thread has kStripVectors rows of one vector. Lane l of a warp has vector l % lanes; the other lanes with
+// the same vector have the rows above and below.
 struct StripLayout {
   std::int64_t count = 1, inner = 1;
   std::int64_t strips = 1;  // per outer index
@@ -29,8 +30,8 @@ struct StripLayout {
   bool has_vectors = false;
 };
 
-// Reads the values of entries [0, count), `stride` entries apart, and combines them when all are there.
-// Reads `further` with them if it is awaited, without waiting for it.
+// Reads the values of entries [0, count), `stride` entries apart, and combines them once all are ready. If
+// `further` is awaited, reads it too, but does not wait for it.
 template <typename T, typename Op, int kMax>
 __device__ __forceinline__ T Collect(const Published<T>* entries, std::int64_t stride, int count,
                                      const Published<T>* further, Published<T>& further_value) {
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(kScanThreads, 3)
                LookBackLayout tiling, LookBack<T> look_back, std::int64_t first_block) {
   constexpr int kSize = kVectorSize<T>;
   constexpr int kMaxColumns = 32 * kSize;
-  // Threads that share the reading of a group for each column.
+  // The number of threads that share the reading of a group for each column.
   constexpr int kParts = kScanThreads / kMaxColumns;
   constexpr int kPerPart = kStripGroup / kParts;
   __shared__ ScanVector<T> totals[kScanWarps][32];
@@ -109,7 +110,8 @@ __global__ void __launch_bounds__(kScanThreads, 3)
 #pragma unroll
   for (int r = 1; r < kStripVectors; ++r) vectors[r] = Combine<T, Op>(vectors[r - 1], vectors[r]);
 
-  // This is what comes before the rows of this thread in the tile: in its warp, then in the warps before.
+  // `before` is the combined value before this thread's rows in the tile: first from its warp, then from the
+  // earlier warps.
   ScanVector<T> inclusive = vectors[kStripVectors - 1], before;
 #pragma unroll
   for (int e = 0; e < kSize; ++e) {
@@ -154,7 +156,7 @@ __global__ void __launch_bounds__(kScanThreads, 3)
     Published<T> link_prefix = Published<T>::Ready(Op::kIdentity);
     const Published<T>* const link_entry = chain + (link - 1) * columns + column_read;
     if (reads) {
-      if (part == 0 && link > 0) link_prefix.words[0] = 0;  // is awaited
+      if (part == 0 && link > 0) link_prefix.words[0] = 0;  // 0 means: not ready yet
       mine(shared_tiles) =
           Collect<T, Op, kPerPart>(tiles + (group * kStripGroup + part * kPerPart) * columns + column_read,
                                    columns, part_of(in_group), link_entry, link_prefix);

@@ -1,4 +1,4 @@
-// Scans of a few long rows: a CTA for each tile.
+// Scans of a few long rows, with one CTA per tile.
 #ifndef WARPLINE_KERNELS_SCAN_TILES_CUH_
 #define WARPLINE_KERNELS_SCAN_TILES_CUH_
 
@@ -9,7 +9,7 @@
 
 namespace warpline::scan {
 
-// Vectors per thread. Three CTAs of eight keep 96 KiB per SM in flight during look-back.
+// Vectors per thread. With eight, three CTAs keep 96 KiB per SM in flight during look-back.
 inline constexpr int kTileVectors = 8;
 
 // A CTA scans one tile of a row. Tiles are numbered row by row.

@@ -26,7 +26,7 @@ struct ProdOp {
   static constexpr T kIdentity = 1;
   static __device__ __forceinline__ T Apply(T a, T b) { return a * b; }
 };
-// NaN is the result if either operand is NaN.
+// The result is NaN if either operand is NaN.
 template <typename T>
 struct MinOp {
   static constexpr T kIdentity = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
@@ -48,7 +48,7 @@ struct alignas(kVectorBytes) ScanVector {
   T e[kVectorSize<T>];
 };
 
-// Stores 16 bytes at once. The compiler splits such stores where the elements come from several branches.
+// Stores 16 bytes at once. The compiler splits such stores if the elements come from several branches.
 template <typename T>
 __device__ __forceinline__ void StoreAtOnce(T* to, const T (&elements)[kVectorSize<T>]) {
   const std::size_t address = __cvta_generic_to_global(to);
@@ -81,12 +81,13 @@ __device__ __forceinline__ ScanVector<T> Combine(const ScanVector<T>& a, const S
   return vector;
 }
 
-// The elements of one row, as places in the array.
+// The elements of one row, as positions in the array.
 struct RowSpan {
   std::int64_t begin = 0, end = 0;
 };
 
-// Kernels use vector accesses if the bases are aligned. The order of additions is the same without them.
+// Kernels use vector accesses if the base addresses are aligned. The order of additions is the same without
+// them.
 struct ScanAccess {
   bool exclusive = false, reverse = false;
   bool vector_loads = false, vector_stores = false;
@@ -131,7 +132,7 @@ __device__ __forceinline__ ScanVector<T> Mirrored(const ScanVector<T>& vector) {
   return mirrored;
 }
 
-// The vectors of one thread: `step` elements apart, from `place` on.
+// Loads the vectors of one thread, which are `step` elements apart, from `place` on.
 template <typename T, typename Op, int kVectors>
 __device__ __forceinline__ void LoadVectors(ScanVector<T> (&vectors)[kVectors], const T* x,
                                             std::int64_t place, std::int64_t step, const RowSpan& row,
@@ -156,7 +157,7 @@ __device__ __forceinline__ void OrderVectors(ScanVector<T> (&vectors)[kVectors],
   for (int r = 0; r < kVectors; ++r) vectors[r] = Mirrored(vectors[r]);
 }
 
-// Returns the results for a vector that holds its own running results, with `prefix` for all elements before.
+// Returns the results for a vector of running results. `prefix` is the combination of all elements before it.
 template <typename T, typename Op>
 __device__ __forceinline__ ScanVector<T> Finished(const ScanVector<T>& vector, T prefix, bool exclusive) {
   ScanVector<T> result;
@@ -189,14 +190,14 @@ __device__ __forceinline__ void StoreVectors(const ScanVector<T> (&vectors)[kVec
   }
 }
 
-// Makes the elements of a vector running results.
+// Replaces the elements of a vector by running results.
 template <typename T, typename Op>
 __device__ __forceinline__ void ScanElements(ScanVector<T>& vector) {
 #pragma unroll
   for (int i = 1; i < kVectorSize<T>; ++i) vector.e[i] = Op::Apply(vector.e[i - 1], vector.e[i]);
 }
 
-// Combines the values of the lanes up to each lane, within runs of `width` lanes.
+// Combines the values of all lanes up to and including each lane, within groups of `width` lanes.
 template <typename T, typename Op>
 __device__ __forceinline__ T ScanLanes(T value, int lane_in_run, int width) {
 #pragma unroll
@@ -214,7 +215,7 @@ __device__ __forceinline__ T ValueBefore(T inclusive, int lane_in_run) {
   return lane_in_run == 0 ? Op::kIdentity : before;
 }
 
-// Combines the values of all lanes in their order, and returns the result to each.
+// Combines the values of all lanes in order, and returns the result in each lane.
 template <typename T, typename Op>
 __device__ __forceinline__ T ReduceLanes(T value) {
 #pragma unroll
@@ -224,8 +225,8 @@ __device__ __forceinline__ T ReduceLanes(T value) {
   return __shfl_sync(kAllLanes, value, 0);
 }
 
-// Scans the vectors of a warp: lane after lane, then vector after vector of a lane. Makes each vector running
-// results, with before[r] for what comes before vector r in the warp. Returns the total.
+// Scans the vectors of a warp: lane by lane, then vector by vector of a lane. Replaces each vector by running
+// results. before[r] becomes the combination of everything before vector r in the warp. Returns the total.
 template <typename T, typename Op, int kVectors>
 __device__ __forceinline__ T ScanWarp(ScanVector<T> (&vectors)[kVectors], T (&before)[kVectors], int lane) {
   T total = Op::kIdentity;

@@ -25,7 +25,7 @@ constexpr unsigned kAllLanes = 0xffff'ffff;
 constexpr int kPlaceBits = 13;
 static_assert(kMaxBlockRow <= 1 << kPlaceBits);
 
-// The rows of a sort. A result that is not wanted has a null address.
+// The rows of a sort. The address of a result is null if it is not requested.
 struct BlockRows {
   const void* x;
   void* values;
@@ -33,12 +33,13 @@ struct BlockRows {
   std::int64_t rows;
   int count, taken;
   int element_bytes;
-  // A sort item of one integer holds the key above this many bits of the place. 0: the key alone.
+  // A sort item that is a single integer has the position in its lowest place_bits bits, and the key above
+  // them. 0: the key alone.
   int place_bits;
   KeyRule rule;
 };
 
-// Calls f with the unsigned type of the elements. A 4-byte integer serves for keys of up to 4 bytes.
+// Calls f with the unsigned type of the elements. Keys of up to 4 bytes use a 4-byte integer.
 template <bool kWide, typename F>
 __device__ __forceinline__ void VisitElements(int element_bytes, F&& f) {
   if constexpr (kWide) {
@@ -52,8 +53,8 @@ __device__ __forceinline__ void VisitElements(int element_bytes, F&& f) {
   }
 }
 
-// Writes the result at a position of a row. A key is enough to make its element again, unless the element is
-// a zero or NaN whose bits matter.
+// Writes the result at a position of a row. The element is made from its key, unless the element is a zero or
+// NaN whose bits matter.
 template <typename U>
 __device__ __forceinline__ void StoreResult(const BlockRows& rows, std::int64_t row, int position, U key,
                                             unsigned place) {
@@ -69,7 +70,7 @@ __device__ __forceinline__ void StoreResult(const BlockRows& rows, std::int64_t 
   if (rows.indices != nullptr) rows.indices[at] = place;
 }
 
-// Sort items. An absent one comes after all others.
+// Sort items. A missing item comes after all others.
 
 // A 64-bit key with its place.
 struct KeyPlace {
@@ -207,7 +208,7 @@ constexpr int kDigitBits = 8;
 constexpr int kDigits = 1 << kDigitBits;
 constexpr int kTagBits = 16;  // bits of a place in a tag
 
-// Returns the lanes whose digit is the same.
+// Returns the lanes that have the same digit.
 __device__ __forceinline__ unsigned PeersOf(unsigned digit) {
   unsigned peers = kAllLanes;
 #pragma unroll
@@ -229,8 +230,8 @@ __device__ __forceinline__ Key OrOfWarp(Key bits) {
   }
 }
 
-// The shared memory of a CTA that sorts a row. With kPairs, places travel beside the keys. Otherwise keys
-// hold them, or they are not wanted.
+// The shared memory of a CTA that sorts a row. With kPairs, positions are stored beside the keys. Otherwise
+// keys contain them, or they are not requested.
 template <typename Key, bool kPairs, int kThreads, int kItems>
 struct RowShared {
   static constexpr int kWarps = kThreads / kWarpSize;
@@ -304,7 +305,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<Key, kThreads>)
   const int first = warp * kWarpSize * kItems + lane;
   constexpr bool kWide = sizeof(Key) == 8;
   Key keys[kItems];
-  unsigned tags[kItems];  // the place, and during a pass the rank above it: one register for both
+  unsigned tags[kItems];  // the position and, during a pass, the rank above it, in one register
   Key differing = 0;
   const auto load = [&]<typename U>(U) {
     const U* const x = static_cast<const U*>(rows.x) + row * rows.count;
@@ -343,7 +344,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<Key, kThreads>)
 #pragma unroll
     for (int i = 0; i < kDigits / kWarpSize; ++i) counters[i * kWarpSize + lane] = 0;
     __syncwarp();
-    // The rank is that among the elements of the warp with the same digit.
+    // The rank counts the elements of the warp with the same digit.
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
       const unsigned digit = digit_of(keys[i]);

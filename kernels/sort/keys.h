@@ -1,5 +1,5 @@
-// Elements as unsigned integers of their size, whose order is that of a sort. So four types of keys serve all
-// data types, and sorts compare integers only.
+// Represents elements as unsigned integers of their size, whose order is that of the sort. So four types of
+// keys serve all data types, and sorts compare only integers.
 #ifndef WARPLINE_KERNELS_SORT_KEYS_H_
 #define WARPLINE_KERNELS_SORT_KEYS_H_
 
@@ -12,18 +12,18 @@
 
 namespace warpline {
 
-// How elements of one type become keys.
+// How elements of one type are converted to keys.
 struct KeyRule {
-  // Bits of the magnitude of infinity: greater ones are NaN. 0: integers.
+  // The bits of the magnitude of infinity: greater magnitudes are NaN. 0: integers.
   std::uint64_t infinity = 0;
-  std::uint64_t sign = 0;  // the bit of the sign; 0: unsigned integers and bool
+  std::uint64_t sign = 0;  // the sign bit; 0: unsigned integers and bool
   bool descending = false;
   bool nan_first = false;
   // -0 and +0 have the same key. Otherwise -0 comes before +0, and a key has the bits of its element.
   bool joins_zeros = true;
 };
 
-// The rule of a type in ascending order, NaN last.
+// Returns the rule of a type in ascending order, with NaN last.
 constexpr KeyRule KeyRuleOf(DType dtype) {
   KeyRule rule;
   if (IsFloat(dtype) || IsSigned(dtype)) rule.sign = std::uint64_t{1} << (8 * SizeOf(dtype) - 1);
@@ -34,8 +34,8 @@ constexpr KeyRule KeyRuleOf(DType dtype) {
   return rule;
 }
 
-// The rule of a sort. If only elements are asked for, equal ones need no order: they are made from their
-// keys, each NaN as the quiet NaN of the type.
+// Returns the rule of a sort. If only elements are requested, equal ones need no order. They are made from
+// their keys; each NaN becomes the quiet NaN of the type.
 constexpr KeyRule KeyRuleOf(const SortProblem& problem) {
   KeyRule rule = KeyRuleOf(problem.dtype);
   rule.descending = problem.descending;
@@ -44,7 +44,7 @@ constexpr KeyRule KeyRuleOf(const SortProblem& problem) {
   return rule;
 }
 
-// The key of an element with these bits. U is the unsigned type of its size.
+// Returns the key of an element with these bits. U is the unsigned type of its size.
 template <typename U>
 WARPLINE_HOST_DEVICE constexpr U KeyOf(U bits, const KeyRule& rule) {
   const auto sign = static_cast<U>(rule.sign);
@@ -58,7 +58,7 @@ WARPLINE_HOST_DEVICE constexpr U KeyOf(U bits, const KeyRule& rule) {
   return rule.descending ? static_cast<U>(~key) : key;
 }
 
-// The element of a key, if zeros are not joined. A NaN is the positive quiet NaN.
+// Returns the element for a key, if zeros are not joined. A NaN becomes the positive quiet NaN.
 template <typename U>
 WARPLINE_HOST_DEVICE constexpr U ElementOf(U key, const KeyRule& rule) {
   const auto sign = static_cast<U>(rule.sign);

@@ -21,8 +21,9 @@
 namespace warpline {
 namespace {
 
-// KeyOf and ElementOf with all choices made in advance, because CUB converts each element in every pass.
-// Zeros must not be joined and NaN must not come first: then KeyOf(ElementOf(key)) == key for all ones too.
+// KeyOf and ElementOf with all decisions made in advance, because CUB converts each element in every pass.
+// Zeros must not be joined and NaN must not come first. Otherwise KeyOf(ElementOf(key)) == key would not hold
+// for a key of all ones.
 template <typename U>
 struct RadixRule {
   U sign, infinity;
@@ -33,7 +34,7 @@ struct RadixRule {
     const U key = bits ^ ((bits & sign) != 0 ? negative : positive);
     return (bits & ~sign) > infinity ? ~U{0} : key;
   }
-  // Both masks have the same bit of the sign.
+  // Both masks have the same sign bit.
   __host__ __device__ __forceinline__ U BitsOfKey(U key) const {
     const U bits = key ^ (((key ^ positive) & sign) != 0 ? negative : positive);
     return key == ~U{0} ? last : bits;
@@ -67,7 +68,7 @@ struct RadixElement {
 CUB_NAMESPACE_BEGIN
 namespace detail::radix {
 
-// CUB 3.0 (CUDA 13.0) has no public way to convert keys by a rule that is known at run time only.
+// CUB 3.0 (CUDA 13.0) has no public way to convert keys by a rule that is known only at run time.
 template <typename U>
 struct traits_t<warpline::RadixElement<U>, false> {
   using Rule = warpline::RadixRule<U>;
@@ -121,14 +122,15 @@ constexpr int MinRadixTile() {
                    On100::BLOCK_THREADS * On100::ITEMS_PER_THREAD});
 }
 
-// A bound of CUB's temporary storage, as InvokeOnesweep computes it, without asking a device: histograms and
-// a counter for each pass and portion of 2^28 elements, and 256 counters for each tile of a portion.
+// Returns an upper bound of CUB's temporary storage, as InvokeOnesweep computes it, without querying a
+// device: histograms and a counter for each pass and portion of 2^28 elements, and 256 counters for each tile
+// of a portion.
 template <typename Key, typename Value>
 std::size_t MaxTemporaryBytes(std::int64_t count, int bits, bool keeps_input) {
   constexpr std::int64_t kTile = MinRadixTile<Key, Value>();
   constexpr std::int64_t kMaxPortion = ((std::int64_t{1} << 28) - 1) / kTile * kTile;
   constexpr std::int64_t kDigits = 1 << kDigitBits;
-  // The portions of another tile may be shorter by almost a tile, hence the second term.
+  // With another tile size, portions may be shorter by almost a tile, hence the second term.
   const std::int64_t portions = CeilDiv(count, std::int64_t{1} << 27) + 1;
   const std::int64_t passes = CeilDiv(bits, kDigitBits);
   std::int64_t bytes = portions * passes * (kDigits + 1) * 4;
@@ -142,7 +144,7 @@ struct RadixLayout {
   bool direct = false;  // CUB reads x itself
   std::size_t key_bytes = 4;
   std::size_t keys[2] = {}, places[2] = {};
-  std::size_t sorted = 0;  // direct: the sorted row, if not all of it is wanted
+  std::size_t sorted = 0;  // with `direct`: the sorted row, if only a part of it is requested
   std::size_t temporary = 0, temporary_bytes = 0;
   std::size_t bytes = 0;
 };
@@ -221,8 +223,8 @@ __global__ void __launch_bounds__(kMapThreads)
   ForEachElement(elements, [&](std::int64_t i) { rows[i] = places[i] / row_count; });
 }
 
-// Writes the first `taken` results of a single row. A key is enough to make its element again, unless the
-// element is a zero or NaN whose bits matter.
+// Writes the first `taken` results of a single row. An element is made from its key, unless the element is a
+// zero or NaN whose bits matter.
 template <typename U, typename Key>
 __global__ void __launch_bounds__(kMapThreads)
     FinishRow(const U* __restrict__ x, const Key* __restrict__ keys, const std::uint32_t* __restrict__ places,
@@ -342,7 +344,7 @@ cudaError_t LaunchRadix(const SortProblem& problem, const Operands& operands, co
     return cudaGetLastError();
   }
 
-  // The keys are not needed any more.
+  // The keys are no longer needed.
   const auto row_count = static_cast<std::uint32_t>(problem.count);
   cub::DoubleBuffer<std::uint32_t> rows(reinterpret_cast<std::uint32_t*>(keys_at(0)),
                                         reinterpret_cast<std::uint32_t*>(keys_at(1)));

@@ -1,9 +1,9 @@
 // Variant `bisect`: a binary search for each needle.
 //
-// Each CTA keeps evenly spaced keys of x1 in shared memory, where a search begins. Only the last steps read
-// x1 itself. Threads search for several needles at once, because every step waits for its load.
+// Each CTA keeps evenly spaced keys of x1 in shared memory, and starts each search there. Only the last steps
+// read x1 itself. A thread searches for several needles at once, because every step waits for its load.
 //
-// Limit: the latency of the L2 cache, or of device memory if x1 is larger than it.
+// Limit: the latency of the L2 cache, or of device memory if x1 does not fit into the cache.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace warpline {
 namespace {
 
 constexpr int kSearchThreads = 256;
-constexpr int kNeedles = 4;        // that a thread searches for at once
+constexpr int kNeedles = 4;        // needles that a thread searches for at once
 constexpr int kMaxSamples = 2048;  // 16 KiB of shared memory
 constexpr int kBlocksPerSm = 8;
-constexpr int kUsualSms = 132;  // if the device did not say how many it has
+constexpr int kUsualSms = 132;  // if the device did not report its number
 
 struct Search {
   const void* x1;
@@ -30,13 +30,13 @@ struct Search {
   std::int64_t count, needles;
   std::int64_t stride;  // between samples
   int samples, sample_steps;
-  int stride_steps;                 // until the place among the elements between two samples is found
+  int stride_steps;                 // steps to find the position among the elements between two samples
   int element_bytes, sorter_bytes;  // sorter_bytes 0: no sorter
   bool right;
   KeyRule rule;
   BadIndexReport bad_index;
 
-  // Entries of the sorter that are out of range are reported by CheckSorter and mean the first element.
+  // CheckSorter reports out-of-range entries of the sorter. Here they count as the first element.
   __device__ __forceinline__ std::int64_t PlaceOf(std::int64_t i) const {
     if (sorter_bytes == 0) return i;
     const std::int64_t place = PlaceAlong(Entry(i), count);
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kSearchThreads) SearchNeedles(const __grid_con
       }
     }
 
-    // The place is behind the last sample that comes before the needle, and not behind the next one.
+    // The position is after the last sample that comes before the needle, and not after the next sample.
     std::int64_t begin[kNeedles], end[kNeedles];
 #pragma unroll
     for (int n = 0; n < kNeedles; ++n) {

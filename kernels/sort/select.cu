@@ -1,10 +1,10 @@
 // Variant `select`: the first elements of each sorted row, without sorting the row.
 //
 // A CTA reads a row once, in tiles that it holds in registers. It keeps candidates in shared memory: elements
-// whose key does not exceed a limit. The first limit is a bound from the least keys of the threads. At least
-// `taken` threads have an element that does not exceed it, but few elements do. When candidates become too
-// many, the CTA sorts them, keeps the first `taken`, and lowers the limit. Tiles come in the order of the
-// row, so a later element that equals the last of `taken` candidates is not wanted.
+// whose key is at most a limit. The first limit comes from the smallest keys of the threads. It is chosen so
+// that at least `taken` threads have an element within it, but few elements are. When there are too many
+// candidates, the CTA sorts them, keeps the first `taken`, and lowers the limit. Tiles are read in the order
+// of the row. So a later element that equals the last of `taken` candidates is not needed.
 //
 // If there are few rows, several CTAs share a row. Each writes the first elements of its part to the
 // workspace, and a second launch selects among these.
@@ -28,36 +28,36 @@ namespace {
 constexpr int kWarpSize = 32;
 constexpr unsigned kAllLanes = 0xffff'ffff;
 constexpr int kMaxThreads = 256;
-constexpr int kGroups = 4;  // vectors that a thread holds of a tile
-// Candidates that are kept from tile to tile, and those that are kept when groups are added one by one.
+constexpr int kGroups = 4;  // vectors of a tile that a thread holds
+// Maximum candidates that are kept from tile to tile, and when groups are added one by one.
 constexpr int kMaxHeld = 512, kMaxHeldByGroups = 256;
 static_assert(kMaxThreads >= 2 * kMaxSelected && kMaxHeldByGroups >= kMaxSelected);
 
-// The source of a launch, in rows of `count` elements, and where its results go.
+// The source of a launch, in rows of `count` elements, and the destinations of its results.
 struct Selection {
   const void* x;
   std::int64_t count;
   KeyRule rule;
   int taken;
-  int parts;               // of each row
+  int parts;               // per row
   std::int64_t part_size;  // elements
 
   // With several parts: taken keys and places for each part. Keys have 4 or 8 bytes.
   void* part_keys;
   std::int64_t* part_places;
 
-  // With one part: the results, null if they are not wanted.
+  // With one part: the results; null if not requested.
   void* values;
   std::int64_t* indices;
-  // The places of the candidates of x in their rows of `elements`. Null: x itself has the elements.
+  // The positions of x's candidates in their rows of `elements`. Null: x itself contains the elements.
   const std::int64_t* places;
   const void* elements;
-  std::int64_t element_count;  // of a row
+  std::int64_t element_count;  // per row
   int element_bytes;
   KeyRule element_rule;
 };
 
-// A key of 8 bytes with its place in the part.
+// An 8-byte key with its position in the part.
 struct WideCandidate {
   std::uint64_t key;
   unsigned place;
@@ -67,13 +67,13 @@ template <typename U>
 struct SelectTypes {
   static constexpr bool kWide = sizeof(U) == 8;
   using Key = std::conditional_t<kWide, std::uint64_t, std::uint32_t>;
-  // A key of 4 bytes with its place below it.
+  // A 4-byte key in the upper half and its position in the lower half.
   using Candidate = std::conditional_t<kWide, WideCandidate, std::uint64_t>;
   static constexpr int kVector = kWide ? 2 : 4;  // neighbouring elements that a thread loads at once
   using Word = std::conditional_t<sizeof(U) * kVector == 4, unsigned,
                                   std::conditional_t<sizeof(U) * kVector == 8, uint2, uint4>>;
   static constexpr int kItems = kGroups * kVector;
-  // There is room for a group beside the held candidates. The sort needs a power of two.
+  // There is room for a group in addition to the held candidates. The sort needs a power of two.
   static constexpr int kCapacity = kWide ? 1024 : 2048;
   static_assert(kCapacity >= kMaxHeld + kMaxThreads * kVector);
 };
@@ -101,7 +101,7 @@ __device__ __forceinline__ bool ComesBefore(const WideCandidate& a, const WideCa
   return a.key != b.key ? a.key < b.key : a.place < b.place;
 }
 
-// Returns 1 + the number of the highest bit that is set in any lane, 0 if no bit is set.
+// Returns 1 + the index of the highest bit that is set in any lane; 0 if no bit is set.
 __device__ __forceinline__ int HighestBitOfWarp(std::uint32_t bits) {
   return kWarpSize - __clz(static_cast<int>(__reduce_or_sync(kAllLanes, bits)));
 }
@@ -117,12 +117,12 @@ struct SelectShared {
   typename Types::Candidate candidates[Types::kCapacity];
   typename Types::Key minima[kMaxThreads];
   typename Types::Key bound;
-  // New candidates. One counter is used at a time, and one is cleared for later.
+  // Counters of new candidates. One counter is in use, and one is cleared for later.
   unsigned counters[3];
 };
 
-// Returns a bound that at least `taken` of the threads' least keys do not exceed, and not many more. All
-// threads call it.
+// Returns a bound that is not exceeded by at least `taken` of the threads' smallest keys, and by not many
+// more. All threads must call it.
 template <typename U>
 __device__ __noinline__ typename SelectTypes<U>::Key FindBound(SelectShared<U>& shared,
                                                                typename SelectTypes<U>::Key least,
@@ -141,7 +141,8 @@ __device__ __noinline__ typename SelectTypes<U>::Key FindBound(SelectShared<U>& 
       minima[i] = from < blockDim.x ? shared.minima[from] : ~Key{0};
       differing |= from < blockDim.x ? minima[i] ^ first : Key{0};
     }
-    // No minimum exceeds the first bound. Its low bits are ones, from the highest bit in which minima differ.
+    // No minimum exceeds the first bound. Its low bits are ones, starting at the highest bit in which minima
+    // differ.
     int bit = HighestBitOfWarp(differing);
     Key bound = first;
     if (bit > 0) bound |= ~Key{0} >> (8 * static_cast<int>(sizeof(Key)) - bit);
@@ -171,7 +172,7 @@ __device__ __forceinline__ int RankOf(const SelectShared<U>& shared, int held, c
 }
 
 // Sorts the candidates: by their ranks if each thread has at most one, otherwise by a bitonic network. All
-// threads call it. Begins and ends with a barrier.
+// threads must call it. Begins and ends with a barrier.
 template <typename U>
 __device__ __noinline__ void SortCandidates(SelectShared<U>& shared, int held) {
   using Types = SelectTypes<U>;
@@ -208,7 +209,7 @@ __device__ __noinline__ void SortCandidates(SelectShared<U>& shared, int held) {
   __syncthreads();
 }
 
-// Selects from one part of a row. All threads call all functions, and their counts are the same.
+// Selects from one part of a row. All threads call all functions, and have the same counts.
 template <typename U>
 class Selector {
  public:
@@ -239,8 +240,8 @@ class Selector {
     }
   }
 
-  // Calls store(position, candidate) for the first `taken` candidates in their order, or for all of them if
-  // there are fewer. Returns their number.
+  // Calls store(position, candidate) for the first `taken` candidates in order, or for all if there are
+  // fewer. Returns their number.
   template <typename F>
   __device__ __forceinline__ int ForEachTaken(F&& store) {
     __syncthreads();
@@ -312,15 +313,15 @@ class Selector {
     if (limit_is_wanted_ && held_ >= taken_) ExcludeLimit(limit_);
   }
 
-  // Elements with this key are no candidates any more.
+  // From now on, elements with this key are not candidates.
   __device__ __forceinline__ void ExcludeLimit(Key key) {
     is_closed_ = key == 0;
     limit_ = key - 1;
     limit_is_wanted_ = false;
   }
 
-  // Adds the elements of these groups that do not exceed the limit. Returns false, and adds none, if there
-  // would be more than `max_held` candidates.
+  // Adds the elements of these groups whose keys are at most the limit. If there would be more than
+  // `max_held` candidates, adds none and returns false.
   template <int kFirst, int kEnd>
   __device__ __forceinline__ bool TryAdd(std::int64_t tile, const Key (&keys)[kItems], Key least,
                                          int max_held) {
@@ -337,7 +338,7 @@ class Selector {
     unsigned slot = mask != 0 ? atomicAdd(&counter, static_cast<unsigned>(__popc(mask))) : 0;
     __syncthreads();
     const auto added = static_cast<int>(counter);
-    // All threads have read the counter of the turn before. It is used again after the next barrier.
+    // All threads have read the previous turn's counter. It is used again after the next barrier.
     const int last_turn = turn_ == 0 ? 2 : turn_ - 1;
     if (threadIdx.x == 0) shared_.counters[last_turn] = 0;
     turn_ = turn_ == 2 ? 0 : turn_ + 1;
@@ -355,7 +356,7 @@ class Selector {
     return true;
   }
 
-  // Adds the groups of a tile one by one, in the order of the row. There is room for each, whatever it has.
+  // Adds the groups of a tile one by one, in the order of the row. There is always room for one group.
   template <int kGroup>
   __device__ __forceinline__ void AddGroups(std::int64_t tile, const Key (&keys)[kItems]) {
     if constexpr (kGroup < kGroups) {
@@ -370,7 +371,7 @@ class Selector {
   }
 
   // Lowers the limit to a bound that at least `taken` elements of this tile do not exceed. Returns false if
-  // the limit is as low already.
+  // the limit is already as low.
   __device__ __forceinline__ bool LowerLimit(Key least) {
     const Key bound = FindBound(shared_, least, taken_);
     if (bound >= limit_) return false;
@@ -379,7 +380,7 @@ class Selector {
     return true;
   }
 
-  // Keeps the first `taken` candidates. There are more.
+  // Keeps the first `taken` candidates. There must be more.
   __device__ __forceinline__ void Prune() {
     SortCandidates(shared_, held_);
     held_ = taken_;
@@ -392,15 +393,15 @@ class Selector {
   const int taken_;
   const KeyRule& rule_;
   int held_ = 0;  // candidates
-  int turn_ = 0;  // the counter in use
+  int turn_ = 0;  // index of the counter in use
   // Elements with greater keys are no candidates.
   Key limit_ = ~Key{0};
   // False if there are `taken` candidates whose keys are at most limit_ + 1.
   bool limit_is_wanted_ = true;
-  bool is_closed_ = false;  // no element can be a candidate any more
+  bool is_closed_ = false;  // no element can become a candidate
 };
 
-// A key is enough to make its element again, but not its bits if places are wanted too.
+// An element can be made from its key. But if positions are requested, its exact bits are loaded.
 template <typename V>
 __device__ __forceinline__ void StoreValue(const Selection& selection, std::int64_t row, std::int64_t at,
                                            std::int64_t place, std::uint64_t key) {
@@ -428,7 +429,7 @@ __device__ __forceinline__ void StoreResult(const Selection& selection, std::int
   }
 }
 
-// A CTA for each part of each row.
+// Uses one CTA for each part of each row.
 template <typename U>
 __global__ void __launch_bounds__(kMaxThreads, 6)
     SelectParts(const __grid_constant__ Selection selection, std::int64_t first_block) {
@@ -462,17 +463,17 @@ __global__ void __launch_bounds__(kMaxThreads, 6)
   }
 }
 
-// Rows are shared if there are so few that this many CTAs per SM have no row each.
+// Rows are split among CTAs if there are fewer than this many rows per SM.
 constexpr int kMinBlocksPerSm = 8;
-constexpr int kBlocksPerSm = 32;         // about so many CTAs share all rows: they end at different times
-constexpr std::int64_t kMinPart = 4096;  // elements: at least 32 for each that is taken
-constexpr int kUsualSms = 132;           // if the device did not say how many it has
+constexpr int kBlocksPerSm = 32;  // about this many CTAs share all rows, because they end at different times
+constexpr std::int64_t kMinPart = 4096;  // elements: at least 32 for each element that is taken
+constexpr int kUsualSms = 132;           // if the device did not report its number
 constexpr std::size_t kSelectAlignment = 256;
 
 struct PartPlan {
   int parts = 1;
   std::int64_t part_size = 0;
-  std::size_t key_bytes = 0, place_bytes = 0;  // of all candidates; 0: one part
+  std::size_t key_bytes = 0, place_bytes = 0;  // for all candidates; 0: one part
 };
 
 PartPlan PlanParts(const SortProblem& problem, const DeviceTraits& traits) {
@@ -507,7 +508,8 @@ cudaError_t LaunchSelection(Selection selection, std::int64_t rows, cudaStream_t
       error != cudaSuccess || selection.parts == 1) {
     return error;
   }
-  // The candidates of a row in the order of their parts: equal ones are in the order of their places.
+  // The candidates of a row are in the order of their parts. So equal candidates are in the order of their
+  // positions.
   selection.x = selection.part_keys;
   selection.places = selection.part_places;
   selection.count = selection.part_size = std::int64_t{selection.parts} * selection.taken;

@@ -18,7 +18,7 @@ VariantCost RadixCost(const SortProblem& problem, const DeviceTraits&) {
 
 VariantCost SelectCost(const SortProblem&, const DeviceTraits&) { return {.transfer = 4, .launches = 2}; }
 
-// Columns as in kernels/cpu/cpu_variants.cc. The server takes the first that suits.
+// Columns as in kernels/cpu/cpu_variants.cc. The server chooses the first suitable row.
 constexpr CudaVariant<SortProblem> kSort[] = {
     {.name = "select",
      .summary = "finds the first elements of each row by a bound, and sorts these",
@@ -28,7 +28,7 @@ constexpr CudaVariant<SortProblem> kSort[] = {
                     const DeviceTraits&) { return problem.taken <= kMaxSelected; },
      .workspace_bytes = SelectWorkspaceBytes,
      .launch = LaunchSelect,
-     // Sorting all of a short row is faster.
+     // For short rows, sorting the whole row is faster.
      .preferred = [](const SortProblem& problem,
                      const DeviceTraits&) { return problem.taken < problem.count && problem.count > 256; },
      .cost = SelectCost},

@@ -1,9 +1,8 @@
-// Compress: the rows of a matrix that a mask takes.
+// Compress: selects the rows of a matrix for which a mask is not 0.
 //
-// A first kernel counts the rows that each tile takes, a second adds the counts up, a third writes the
-// numbers of the rows that are taken, and a fourth copies these. The mask is read twice
-// (kernels/reads_twice.h); it has one byte for each row. What limits it is the copy of rows that are short
-// and far apart.
+// A first kernel counts the selected rows of each tile. A second one adds up the counts. A third writes the
+// numbers of the selected rows, and a fourth copies these rows. The mask is read twice
+// (kernels/reads_twice.h); it has one byte per row. The limit is the copy of short rows that are far apart.
 #include <algorithm>
 #include <cstdint>
 
@@ -16,11 +15,11 @@ namespace warpline {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kMaskBytes = 16;  // a thread
+constexpr int kMaskBytes = 16;  // per thread
 constexpr int kTile = kThreads * kMaskBytes;
 constexpr int kWarps = kThreads / 32;
 
-// Bit i is set if the thread's row i of the tile is taken.
+// Returns a word in which bit i is set if the thread's row i of the tile is selected.
 __device__ unsigned TakenBits(const std::uint8_t* mask, std::int64_t rows, std::int64_t first) {
   unsigned bits = 0;
   if (first + kMaskBytes <= rows && reinterpret_cast<std::uintptr_t>(mask + first) % kMaskBytes == 0) {
@@ -34,7 +33,7 @@ __device__ unsigned TakenBits(const std::uint8_t* mask, std::int64_t rows, std::
   return bits;
 }
 
-// The sum of a number of each thread over the threads before this one; `total` is that of all.
+// Returns the sum of `mine` over all earlier threads. `total` becomes the sum over all threads.
 __device__ unsigned SumBefore(unsigned mine, unsigned& total) {
   __shared__ unsigned warps[kWarps];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -43,7 +42,7 @@ __device__ unsigned SumBefore(unsigned mine, unsigned& total) {
     const unsigned other = __shfl_up_sync(~0u, sum, by);
     if (lane >= by) sum += other;
   }
-  __syncthreads();  // the sums of an earlier call have been read
+  __syncthreads();  // the sums of a previous call have been read
   if (lane == 31) warps[warp] = sum;
   __syncthreads();
   unsigned before = 0;
@@ -64,13 +63,13 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) tiles[tile] = total;
 }
 
-// In place of the count of each tile puts the count of all tiles before it.
+// Replaces the count of each tile by the count of all earlier tiles.
 __global__ void __launch_bounds__(kThreads)
     AddCounts(std::int64_t* tiles, std::int64_t count, std::int64_t* total_of_all) {
   std::int64_t before = 0;
   for (std::int64_t first = 0; first < count; first += kThreads) {
     const std::int64_t tile = first + threadIdx.x;
-    // A tile takes at most kTile rows, so the sum of kThreads of them fits.
+    // At most kTile rows of a tile are selected, so the sum over kThreads tiles fits.
     const auto mine = static_cast<unsigned>(tile < count ? tiles[tile] : 0);
     unsigned total = 0;
     const unsigned sum = SumBefore(mine, total);
@@ -93,7 +92,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// `width`: units of a row.
+// `width`: units per row.
 template <typename Unit>
 __global__ void __launch_bounds__(kThreads)
     CopyTaken(const Unit* __restrict__ x, const std::uint32_t* __restrict__ taken,

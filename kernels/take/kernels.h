@@ -15,15 +15,15 @@ namespace warpline {
 cudaError_t LaunchTake(const TakeProblem& problem, const Operands& operands, const CudaContext& context,
                        cudaStream_t stream);
 
-// Finds for each element of x the last place that names it, then writes each element once. Places are counted
-// in 32 bits, so there are at most 2^32 - 2 indices.
+// Finds, for each element of x, the last position whose index selects it, then writes each element once.
+// Positions are counted in 32 bits, so there can be at most 2^32 - 2 indices.
 inline constexpr std::int64_t kMaxPutPlaces = 0xffff'fffe;
 std::size_t PutWorkspaceBytes(const PutProblem& problem);
 cudaError_t LaunchPut(const PutProblem& problem, const Operands& operands, const CudaContext& context,
                       cudaStream_t stream);
 
-// Counts what the mask takes of each tile of rows, numbers the rows that are taken, and copies them. Rows are
-// numbered in 32 bits, so there are at most 2^32 - 1.
+// Counts the selected rows of each tile, numbers them, and copies them. Rows are numbered in 32 bits, so
+// there can be at most 2^32 - 1.
 inline constexpr std::int64_t kMaxCompressRows = 0xffff'ffff;
 std::size_t CompressWorkspaceBytes(const CompressProblem& problem);
 cudaError_t LaunchCompress(const CompressProblem& problem, const Operands& operands,

@@ -1,8 +1,8 @@
-// Puts in three steps. The first clears one word for each element of x. The second notes in these words the
-// last place whose index names the element. The third writes each element of y once, from x or from the
+// Puts in three steps. The first clears one word for each element of x. The second stores in these words the
+// last position whose index selects the element. The third writes each element of y once, from x or from the
 // values.
 //
-// Limit: device memory, which moves 4 bytes more per element in each step than a copy of x.
+// Limit: device memory. Each step moves 4 bytes more per element than a copy of x.
 #include <cstdint>
 #include <type_traits>
 
@@ -18,12 +18,12 @@ namespace {
 
 constexpr int kPutThreads = 256;
 
-// Offsets of places that are numbered along several axes. The innermost axis comes first.
+// Offsets of positions that are numbered along several axes. The innermost axis comes first.
 struct WideWalk {
   int rank = 0;
   std::int64_t sizes[kMaxRank] = {}, strides[kMaxRank] = {};
 
-  // Adds the next axis outwards. Fuses it with the one before if the two are contiguous.
+  // Adds the next axis outwards. Merges it with the previous one if the two are contiguous.
   void Append(std::int64_t size, std::int64_t stride) {
     if (size == 1) return;
     if (rank > 0 && strides[rank - 1] * sizes[rank - 1] == stride) {
@@ -54,7 +54,7 @@ struct WideWalk {
 template <bool kWide>
 using PutWalk = std::conditional_t<kWide, WideWalk, AxisWalk>;
 
-// The offset has 32 bits and a sign if the walk is narrow.
+// If the walk is narrow, the offset has 32 bits with a sign.
 __device__ __forceinline__ std::int64_t SignedOffsetAt(const AxisWalk& walk, std::uint32_t place) {
   return static_cast<std::int32_t>(OffsetAt(walk, place));
 }
@@ -68,7 +68,8 @@ __device__ __forceinline__ std::int64_t SignedOffsetAt(const WideWalk& walk, std
   return offset;
 }
 
-// `targets` leads to the elements of x that index 0 names. `axis_stride` is that of x along the axis.
+// `targets` gives the offsets of the elements of x that index 0 selects. `axis_stride` is x's stride along
+// the axis.
 template <bool kWide>
 struct MarkTask {
   PutWalk<kWide> targets, indices;
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(kPutThreads)
 #pragma unroll
   for (int i = 0; i < kSize; ++i) any |= winner.words[i];
   if (any != 0) {
-    // All offsets come before all loads, so that the loads overlap.
+    // Compute all offsets before the loads, so that the loads overlap.
     std::int64_t offsets[kSize];
 #pragma unroll
     for (int i = 0; i < kSize; ++i) {
@@ -224,7 +225,7 @@ cudaError_t LaunchPut(const PutProblem& problem, const Operands& operands, const
   if (places > kMaxPutPlaces) return cudaErrorNotSupported;
   const Strides x_strides = RowMajorStrides(problem.shape);
   WideWalk targets, indices, values;
-  // Without places no walk is used, and FastDivisor cannot divide by a size of 0.
+  // Without positions no walk is used, and FastDivisor cannot divide by a size of 0.
   for (int i = problem.index_shape.rank - 1; places > 0 && i >= 0; --i) {
     targets.Append(problem.index_shape[i], i == problem.axis ? 0 : x_strides[i]);
     indices.Append(problem.index_shape[i], problem.index_strides[i]);

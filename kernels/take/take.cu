@@ -1,5 +1,5 @@
-// Takes: each thread moves a few units of y. A unit is an element or, where neighbouring elements of y are
-// neighbours in x and share an index, as many bytes as the alignment allows.
+// Takes: each thread moves several units of y. A unit is an element. If neighbouring elements of y are
+// neighbours in x and share an index, a unit has as many bytes as the alignment allows.
 //
 // Limit: device memory for long runs. Single elements are limited by the sectors of x that they touch.
 #include <algorithm>
@@ -24,7 +24,7 @@ struct TakeAxis {
   std::int64_t size = 1, x_stride = 0, index_stride = 0;
 };
 
-// A take in units. The innermost axis comes first. Strides of x count units.
+// A take in units. The innermost axis comes first. Strides of x are in units.
 struct TakeLayout {
   int rank = 0;
   TakeAxis axes[kMaxRank] = {};
@@ -38,7 +38,7 @@ struct TakeLayout {
   }
 };
 
-// Drops axes of size 1. Fuses neighbouring axes that are contiguous in x and in the indices.
+// Removes axes of size 1. Merges neighbouring axes that are contiguous in x and in the indices.
 TakeLayout FuseAxes(const TakeProblem& problem) {
   TakeLayout layout{.axis_size = problem.axis_size, .axis_stride = problem.axis_stride};
   for (int i = problem.shape.rank - 1; i >= 0; --i) {
@@ -57,11 +57,11 @@ TakeLayout FuseAxes(const TakeProblem& problem) {
   return layout;
 }
 
-// Chooses the widest unit and counts the innermost axis and the strides of x in units.
+// Chooses the widest unit, and converts the innermost axis and the strides of x to units.
 TakeLayout CountUnits(TakeLayout layout, std::int64_t element_bytes, const void* x, const void* y) {
   layout.unit_bytes = static_cast<int>(element_bytes);
   if (layout.rank == 0 || layout.axes[0].x_stride != 1 || layout.axes[0].index_stride != 0) return layout;
-  // A unit must divide all of these numbers: their lowest set bits tell.
+  // A unit must divide all of these numbers. Their lowest set bits determine it.
   std::uint64_t bits =
       kMaxUnitBytes | reinterpret_cast<std::uintptr_t>(x) | reinterpret_cast<std::uintptr_t>(y);
   bits |= static_cast<std::uint64_t>(layout.axes[0].size * element_bytes);
@@ -83,7 +83,7 @@ TakeLayout CountUnits(TakeLayout layout, std::int64_t element_bytes, const void*
   return layout;
 }
 
-// Returns whether numbers of units and all offsets fit in 31 bits.
+// Returns whether numbers of units and all offsets fit into 31 bits.
 bool IsNarrow(const TakeLayout& layout) {
   std::int64_t x_reach = 0, index_reach = 0;
   for (int i = 0; i < layout.rank; ++i) {
@@ -96,7 +96,8 @@ bool IsNarrow(const TakeLayout& layout) {
          std::abs(layout.axis_stride) < FastDivisor::kMax;
 }
 
-// A take as a kernel sees it. 32-bit arithmetic takes a fraction of the instructions of 64 bits.
+// A take in the form that a kernel uses. 32-bit arithmetic needs a fraction of the instructions of 64-bit
+// arithmetic.
 template <bool kWide>
 struct TakeWalk {
   using Count = std::conditional_t<kWide, std::int64_t, std::uint32_t>;
@@ -130,8 +131,8 @@ struct TakePlace {
   typename TakeWalk<kWide>::Offset x = 0, index = 0;
 };
 
-// Returns the offsets for one unit of y, in x before the index is known and in the indices. The loop is
-// unrolled so that sizes and strides are operands of instructions.
+// Returns the offsets for one unit of y: in the indices, and in x without the index. The loop is unrolled so
+// that sizes and strides become operands of instructions.
 template <bool kWide>
 __device__ __forceinline__ TakePlace<kWide> PlaceOfUnit(const TakeWalk<kWide>& walk,
                                                         typename TakeWalk<kWide>::Count unit) {
@@ -162,8 +163,8 @@ __device__ __forceinline__ std::int64_t LoadIndex(const TakeWalk<kWide>& walk, c
                                : static_cast<const std::int32_t*>(indices)[place.index];
 }
 
-// Moves one unit, or reports its index. The unit is 0 then: what lay there may be of another client, and a
-// result in a shared region is seen although the call fails.
+// Moves one unit, or reports its index and writes 0. The old contents of y could belong to another client,
+// and a result in a shared region is visible although the call fails.
 template <typename Unit, bool kWide>
 __device__ __forceinline__ void MoveUnit(const Unit* __restrict__ x, Unit* __restrict__ y,
                                          const TakeWalk<kWide>& walk, const BadIndexReport& report,
@@ -195,7 +196,7 @@ __global__ void __launch_bounds__(kTakeThreads)
     }
     return;
   }
-  // All loads of a kind are issued before the first result is used.
+  // Issue all loads of a kind before the first result is used.
   TakePlace<kWide> places[kTakeUnits];
 #pragma unroll
   for (int u = 0; u < kTakeUnits; ++u) {

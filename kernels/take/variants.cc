@@ -15,7 +15,7 @@ constexpr CudaVariant<TakeProblem> kTake[] = {
      .supports = [](const TakeProblem&, const DeviceTraits&) { return true; },
      .workspace_bytes = [](const TakeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
      .launch = LaunchTake,
-     // A single element takes 32 bytes of traffic.
+     // Taking a single element causes 32 bytes of traffic.
      .cost = [](const TakeProblem&, const DeviceTraits&) { return VariantCost{.transfer = 4}; }},
 };
 
@@ -29,8 +29,8 @@ constexpr CudaVariant<PutProblem> kPut[] = {
      .workspace_bytes = [](const PutProblem& problem,
                            const DeviceTraits&) { return PutWorkspaceBytes(problem); },
      .launch = LaunchPut,
-     // Places that name one element take turns: 0.7 ns each on an H200, which is so much of the time of an
-     // element that one thread handles alone (docs/benchmarks/2026-11-28-h200-order.md).
+     // Positions that select the same element are serialised: 0.7 ns each on an H200. That is this fraction
+     // of the time of an element that one thread handles alone (docs/benchmarks/2026-11-28-h200-order.md).
      .cost =
          [](const PutProblem& problem, const DeviceTraits&) {
            return VariantCost{.transfer = 4,

@@ -1,4 +1,4 @@
-// Code shared by the kernels that go from box to box and keep the places of elements in registers
+// Code shared by the kernels in which a CTA moves several boxes and keeps positions of elements in registers
 // (equal_boxes.cu, small_blocks.cu).
 #ifndef WARPLINE_KERNELS_TRANSPOSE_BOXES_IN_TURN_CUH_
 #define WARPLINE_KERNELS_TRANSPOSE_BOXES_IN_TURN_CUH_
@@ -11,8 +11,8 @@
 
 namespace warpline {
 
-// The two numbers that a word holds. Volatile, so that they are taken apart where they are used:
-// the compiler would do so before the loop over boxes, and spill half of what it has then.
+// Return the two numbers that are packed in a word. Volatile, so that they are unpacked where they are used.
+// Otherwise the compiler would unpack them before the loop over boxes, and spill half of them.
 __device__ inline std::uint32_t LowerHalf(std::uint32_t word) {
   std::uint32_t half;
   asm volatile("and.b32 %0, %1, 0xffff;" : "=r"(half) : "r"(word));
@@ -24,8 +24,8 @@ __device__ inline std::uint32_t UpperHalf(std::uint32_t word) {
   return half;
 }
 
-// Calls launch(grid_x) so that CTAs, `ctas_each` a multiprocessor at a time, have no more than `most` boxes
-// each, and all multiprocessors the same to do.
+// Calls launch(grid_x) so that each CTA has at most `most` boxes, and all multiprocessors have the same
+// amount of work. `ctas_each` CTAs run on a multiprocessor at a time.
 template <typename Launch>
 cudaError_t LaunchInTurn(std::int64_t boxes, int most, int ctas_each, int multiprocessors, Launch launch) {
   const std::int64_t at_once = std::int64_t{ctas_each} * std::max(1, multiprocessors);

@@ -13,15 +13,15 @@ Strides CanonicalTranspose::OutputStrides() const {
 }
 
 CanonicalTranspose Canonicalize(const TransposeProblem& problem) {
-  // A run is a maximal sequence of output axes that are consecutive input axes, unit axes left out.
-  // run_at[a] is the position in the output of the run that begins with input axis a; -1: none does.
+  // A run is a maximal sequence of output axes that are consecutive input axes, ignoring unit axes. run_at[a]
+  // is the position in the output of the run that begins with input axis a; -1: no run begins there.
   PerAxis<int> run_at{};
   PerAxis<std::int64_t> run_size{};
   Strides run_stride{};  // of the innermost axis of the run
   const Strides strides = RowMajorStrides(problem.shape, problem.row_stride);
   run_at.fill(-1);
 
-  auto next_axis = [&](int axis) {  // the input axis after `axis`, unit axes left out
+  auto next_axis = [&](int axis) {  // the input axis after `axis`, ignoring unit axes
     do ++axis;
     while (axis < problem.shape.rank && problem.shape[axis] == 1);
     return axis;
@@ -32,7 +32,7 @@ CanonicalTranspose Canonicalize(const TransposeProblem& problem) {
   for (int i = 0; i < problem.shape.rank; ++i) {
     const int axis = problem.perm[i];
     if (problem.shape[axis] == 1) continue;
-    // Padded rows keep the last axis from the one before it.
+    // Padded rows separate the last axis from the one before it.
     if (runs > 0 && axis == next_axis(previous) &&
         run_stride[runs - 1] == strides[axis] * problem.shape[axis]) {
       run_size[runs - 1] *= problem.shape[axis];
@@ -61,7 +61,7 @@ CanonicalTranspose WithWiderElements(const CanonicalTranspose& transpose, std::i
   for (int axis = 0; axis < inner; ++axis) wider.in_strides[axis] /= factor;
   wider.dims[inner] /= factor;
   if (wider.dims[inner] > 1) return wider;
-  // The axis is one element now: it is the last of both orders, so that the others keep their places.
+  // The axis now has one element. It is the last in both orders, so the other axes keep their positions.
   wider.dims[inner] = 0;
   wider.in_strides[inner] = 0;
   wider.perm[inner] = 0;

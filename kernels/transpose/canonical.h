@@ -1,4 +1,4 @@
-// The smallest transposition that moves the same elements: every implementation starts from it.
+// The smallest transposition that moves the same elements. Every implementation starts from it.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_CANONICAL_H_
 #define WARPLINE_KERNELS_TRANSPOSE_CANONICAL_H_
 
@@ -9,23 +9,23 @@
 
 namespace warpline {
 
-// Input axes `dims`, all different from 1, outermost first; output axis i is input axis perm[i]. No two axes
-// could be one. The output is dense. Entries past `rank` are 0.
+// The input axes `dims`, outermost first. None has size 1. Output axis i is input axis perm[i]. No two axes
+// can be merged. The output is dense. Entries at and after `rank` are 0.
 struct CanonicalTranspose {
   int rank = 0;
   PerAxis<std::int64_t> dims{};
   PerAxis<int> perm{};
-  Strides in_strides{};  // elements between neighbours along input axis i, in the input
+  Strides in_strides{};  // input stride of input axis i, in elements
 
   bool IsIdentity() const { return rank == 0 || (rank == 1 && in_strides[0] == 1); }
-  // The same in the output.
+  // Returns the strides of the output.
   Strides OutputStrides() const;
 };
 
 CanonicalTranspose Canonicalize(const TransposeProblem& problem);
 
-// The same transposition of elements `factor` times as large, where the innermost axis stays innermost, is
-// contiguous, and it and all other strides are multiples of `factor`.
+// Returns the same transposition for elements that are `factor` times as large. The innermost axis must stay
+// innermost and be contiguous. Its size and all other strides must be multiples of `factor`.
 CanonicalTranspose WithWiderElements(const CanonicalTranspose& transpose, std::int64_t factor);
 
 }  // namespace warpline

@@ -9,13 +9,13 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kWordBytes = 4;
-// All of this by permutes with channels on an H200 (docs/benchmarks/history.md#2026-11-25-channels and
-// docs/benchmarks/2026-11-26-h200-planes.md). With fewer channels boxes are as fast; more, up to where tiles
-// are full, were not measured, or boxes were as fast, or their words do not fit into the shared memory that
-// needs no asking.
+// These limits come from permutes with channels on an H200 (docs/benchmarks/history.md#2026-11-25-channels
+// and docs/benchmarks/2026-11-26-h200-planes.md). With fewer channels, boxes are as fast. More channels, up
+// to where tiles are full, were either not measured, or boxes were as fast, or the words do not fit into the
+// shared memory available without opt-in.
 constexpr std::int64_t kMinSplit = 4, kMinUnalignedChannels = 5, kMaxSplit = 190, kMaxSplitWords = 24;
 constexpr std::int64_t kMinJoined = 5, kMaxJoined = 188, kMaxJoined16Bit = 128;
-// Words of a plane that keep most threads busy.
+// The number of words of a plane that keeps most threads busy.
 constexpr std::int64_t kMinWords = 128;
 
 bool AreMultiples(const std::int64_t (&strides)[kMaxRank], int rank, std::int64_t factor) {
@@ -25,17 +25,17 @@ bool AreMultiples(const std::int64_t (&strides)[kMaxRank], int rank, std::int64_
   return true;
 }
 
-// Minimum bytes of a matrix that give CTAs of words enough to do.
+// The minimum bytes of a matrix that give CTAs of words enough work.
 constexpr std::int64_t kMinBytes = 24 << 10, kMinSectorBytes = 16000;
 
-// True if unaligned planes are written faster by words. Full tiles are not.
+// True if words are faster for writing unaligned planes. They are not if tiles are full.
 bool SuitUnaligned(const TileWalk& walk, std::int64_t element_bytes) {
   constexpr double kFull = 0.91;
   return walk.nx >= kMinUnalignedChannels && walk.nx * walk.ny * element_bytes >= kMinBytes &&
          FillOf(walk.nx, OddTile<1>::kTileX) < kFull;
 }
 
-// Returns whether words split 4-byte elements faster than boxes would.
+// Returns whether words are faster than boxes for splitting 4-byte elements.
 bool SuitSplitWords(const TileWalk& walk) {
   const bool chunks = walk.out_stride_x * kWordBytes % kChunkBytes == 0;
   return walk.nx <= kMaxSplitWords &&
@@ -79,18 +79,18 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
 
 ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes,
                      bool unaligned) {
-  // Few enough words that there are many CTAs; but where pieces of planes that are written share sectors with
-  // others, these should not be short. Planes that begin in the middle of a sector are as fast as those that
-  // begin with one, unless pieces are a warp's. All of it for 228 KB of shared memory a multiprocessor; GPUs
-  // that have 100 hold fewer CTAs, which was not measured.
+  // Choose few words, so that there are many CTAs. But if the written pieces of planes share sectors with
+  // others, the pieces should not be short. Planes that begin in the middle of a sector are as fast as
+  // aligned ones, unless a piece has only one warp's words. All of this assumes 228 KB of shared memory per
+  // multiprocessor. GPUs with 100 KB hold fewer CTAs; this was not measured.
   constexpr std::int64_t kBytes = 14 << 10, kSharingBytes = 20 << 10, kLongPlaneBytes = 200 << 10;
   constexpr std::int64_t kSector = 32, kMaxHalfSectorChannels = 92;
   const std::int64_t aligned_to = channels <= kMaxHalfSectorChannels ? kSector / 2 : kSector;
   const bool shares = side == ChannelSide::kSplit && plane_bytes % aligned_to != 0;
   const std::int64_t most = unaligned || (shares && plane_bytes >= kLongPlaneBytes) ? kSharingBytes : kBytes;
-  constexpr int kMinLog2 = 5, kMaxLog2 = 9;  // at least a warp's words
+  constexpr int kMinLog2 = 5, kMaxLog2 = 9;  // at least the words of one warp
   const int least = !shares ? kMinLog2 : channels <= kMaxHalfSectorChannels ? kMinLog2 + 2 : kMinLog2 + 1;
-  constexpr double kMinFill = 0.75;  // of the CTAs of a plane
+  constexpr double kMinFill = 0.75;  // minimum use of the CTAs of a plane
   const auto fits = [&](int log2) {
     constexpr std::int64_t kWarp = ChannelShare::kWarpWords;
     const std::int64_t piece = unaligned ? ((kWarp - 1) << log2) / kWarp : std::int64_t{1} << log2;

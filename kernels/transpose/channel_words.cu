@@ -1,9 +1,9 @@
-// Variants `split_words` and `joined_words`: matrices of which one side is short and lies side by side
-// (channel_words.h), whatever its length. A thread takes the pixels that a word of a plane has, and puts
-// words of their channels together in registers: where they are side by side, its words follow each other,
-// and go through shared memory, so that the lanes of a warp access global memory side by side too.
+// Variants `split_words` and `joined_words`: matrices with one short, contiguous side of any length
+// (channel_words.h). A thread takes the pixels that share one word of a plane, and assembles words of their
+// channels in registers. On the interleaved side the words of a thread are contiguous. They go through shared
+// memory, so that the lanes of a warp access contiguous global memory there too.
 //
-// Limit: instructions, 40 to 53 of a warp for each word of its lanes; sectors that pieces of planes share.
+// Limit: instructions: 40 to 53 per warp for each word of its lanes; and sectors that pieces of planes share.
 #include <cuda_pipeline_primitives.h>
 
 #include <type_traits>
@@ -17,14 +17,15 @@ namespace warpline {
 namespace {
 
 constexpr int kThreads = 128;
-// A multiprocessor has registers for so many CTAs of SplitUnaligned; the compiler would take those of four.
+// A multiprocessor has registers for this many CTAs of SplitUnaligned. By default the compiler would use
+// registers so that only four fit.
 constexpr int kUnalignedCtas = 6;
 
 // The type of an element that is smaller than a word.
 template <int kBytes>
 using Element = std::conditional_t<kBytes == 1, std::uint8_t, std::uint16_t>;
 
-// Copies a word to shared memory, or the elements of it that are before `end`.
+// Copies a word to shared memory. If it extends beyond `end`, copies only the elements before that.
 template <int kBytes>
 __device__ void CopyWord(std::uint32_t* to, const char* from, const char* end) {
   if (from + 4 <= end) {
@@ -36,8 +37,9 @@ __device__ void CopyWord(std::uint32_t* to, const char* from, const char* end) {
   }
 }
 
-// Calls use(i, place) for each of `count` words side by side: of number i in global memory, at that place in
-// shared memory. By additions, as PlaceOf would take even numbers of channels up to 4 % longer.
+// Calls use(i, place) for each of `count` contiguous words: i is its index in global memory, `place` its
+// position in shared memory. Uses additions, because PlaceOf would take up to 4 % longer for even numbers of
+// channels.
 template <typename Use>
 __device__ void ForWordsSideBySide(const ChannelShare& share, int count, Use use) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -46,7 +48,7 @@ __device__ void ForWordsSideBySide(const ChannelShare& share, int count, Use use
     for (int i = thread; i < count; i += kThreads) use(i, i);
     return;
   }
-  // One word of padding follows the interleaved words of each word of the planes.
+  // After the interleaved words of each plane word follows one word of padding.
   const int owners = kThreads / share.channels, rest = kThreads % share.channels;
   int owner = thread / share.channels, of_owner = thread % share.channels;
 #pragma unroll 4
@@ -61,8 +63,8 @@ __device__ void ForWordsSideBySide(const ChannelShare& share, int count, Use use
   }
 }
 
-// Calls use(word, begin, end) for words of planes, and groups of channels of them: where there are fewer
-// words than threads, these share the groups.
+// Calls use(word, begin, end) for words of planes and a range of their groups of channels. If there are fewer
+// words than threads, threads share the groups of a word.
 template <int kBytes, typename Use>
 __device__ void ForGroups(const ChannelShare& share, int pixels, Use use) {
   using Word = WordOfPixels<kBytes>;
@@ -80,7 +82,7 @@ __device__ void ForGroups(const ChannelShare& share, int pixels, Use use) {
   }
 }
 
-// y are the channels, which come to lie side by side.
+// y is the axis of the channels, which become contiguous.
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
     JoinChannelWords(const char* __restrict__ in, char* __restrict__ out, const char* end,
@@ -97,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto plane = static_cast<std::uint32_t>(walk.in_stride_y * kBytes);
   const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from)) % 4;
   const bool aligned = (low | plane) % 4 == 0;
-  // The word of plane c, from the one on that `from` is in.
+  // Returns the offset of the word of plane c, counted from the word that contains `from`.
   const auto offset_of = [=](int c, int word) {
     const std::uint32_t begin = low + static_cast<std::uint32_t>(c) * plane;
     return (begin & ~3u) + static_cast<std::uint32_t>(word) * 4;
@@ -139,7 +141,7 @@ __global__ void __launch_bounds__(kThreads)
         share.channels, begin_group, end_group,
         [=](int c) {
           const std::uint32_t* at = column + c * row;
-          // The shift is taken modulo 32.
+          // The hardware takes the shift modulo 32.
           return __funnelshift_r(at[0], at[1], 8 * (low + static_cast<std::uint32_t>(c) * plane));
         },
         store);
@@ -159,7 +161,7 @@ __global__ void __launch_bounds__(kThreads)
       words[i] = __funnelshift_r(joined[share.PlaceOf(i - 1)], joined[share.PlaceOf(i)], 32 - 8 * skipped);
     }
   }
-  // Elements at both ends that fill no word.
+  // Stores elements at both ends that do not fill a word.
   const auto store = [&](int element) {
     const int byte = element * kBytes;
     const auto* word = reinterpret_cast<const char*>(joined + share.PlaceOf(byte / 4));
@@ -170,7 +172,7 @@ __global__ void __launch_bounds__(kThreads)
   if (ends.tail + thread < ends.count) store(static_cast<int>(ends.tail) + thread);
 }
 
-// Copies words of pixels, side by side from `pixels` on, to shared memory.
+// Copies contiguous words of pixels, from `pixels` on, to shared memory.
 __device__ void LoadPixels(const char* pixels, const ChannelShare& share, int words, std::uint32_t* joined) {
   const auto* from = reinterpret_cast<const std::uint32_t*>(pixels);
   ForWordsSideBySide(share, words,
@@ -180,7 +182,8 @@ __device__ void LoadPixels(const char* pixels, const ChannelShare& share, int wo
   __syncthreads();
 }
 
-// x are the channels, which lie side by side. Planes begin with words, and so do the pixels of each matrix.
+// x is the axis of the channels, which are contiguous. Planes, and the pixels of each matrix, begin on word
+// boundaries.
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
     SplitIntoWords(const char* __restrict__ in, char* __restrict__ out, const __grid_constant__ TileWalk walk,
@@ -205,7 +208,7 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-// Stores the first `bytes` of a word, if so many are left of it.
+// Stores the first `bytes` bytes of a word, at most the whole word.
 template <int kBytes>
 __device__ void StoreElements(char* to, std::uint32_t word, int bytes) {
 #pragma unroll 1  // few lanes need it
@@ -214,9 +217,9 @@ __device__ void StoreElements(char* to, std::uint32_t word, int bytes) {
   }
 }
 
-// They are unaligned: a word of a plane is put together from what two neighbouring lanes have, for which a
-// warp takes one word more than it stores. What lanes have begins at the first pixel of the matrix that a
-// word of the input begins with.
+// For unaligned planes: a word of a plane is assembled from the words of two neighbouring lanes. So a warp
+// reads one word more than it stores. The lanes' data begins at the first pixel of the matrix that lies on a
+// word boundary of the input.
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads, kUnalignedCtas)
     SplitUnaligned(const char* __restrict__ in, char* __restrict__ out, const __grid_constant__ TileWalk walk,
@@ -231,7 +234,8 @@ __global__ void __launch_bounds__(kThreads, kUnalignedCtas)
   char* to = out + (origin.out + origin.y) * kBytes;
   const auto plane = static_cast<std::uint32_t>(walk.out_stride_x * kBytes);
   const int pixel_bytes = share.channels * kBytes;
-  // One of four is such a pixel, as the input begins with a word, and matrices are whole pixels apart.
+  // One of the first four pixels does, because the input begins on a word boundary, and matrices are whole
+  // pixels apart.
   int before = 0;
   while (reinterpret_cast<std::uintptr_t>(from + before * pixel_bytes) % 4 != 0) ++before;
   for (int i = thread; origin.y == 0 && i < before * share.channels; i += kThreads) {
@@ -250,7 +254,7 @@ __global__ void __launch_bounds__(kThreads, kUnalignedCtas)
   to += before * kBytes;
   const int bytes = pixels * kBytes;
   const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to));
-  // Shares the groups as ForGroups does, but all lanes of a warp take part, as they exchange words.
+  // Shares the groups as in ForGroups, but all lanes of a warp take part, because they exchange words.
   const int groups = Word::Groups(share.channels), parts = max(1, kThreads >> share.words_log2);
   const int of_part = (groups + parts - 1) / parts;
   const int begin_group = (thread >> share.words_log2) * of_part;
@@ -261,7 +265,8 @@ __global__ void __launch_bounds__(kThreads, kUnalignedCtas)
     if (of_warp * Word::kPixels >= pixels) break;
     const std::uint32_t* mine = joined + word * share.pitch;
     const auto load = [mine](int k) { return mine[k]; };
-    // Calls store(plane, how far into it a word begins, what the lane has, what it stores there).
+    // Calls store(offset of the plane, offset of a word boundary in it, the lane's own word, the word to
+    // store there).
     const auto split = [&](auto store) {
       Word::Split(share.channels, begin_group, end_group, load, [=](int c, std::uint32_t has) {
         const std::uint32_t row = static_cast<std::uint32_t>(c) * plane, begin = (0 - low - row) % 4;
@@ -311,7 +316,7 @@ cudaError_t LaunchSplit(TileWalk walk, const void* in, void* out, cudaStream_t s
   const ChannelShare share = ShareOf(ChannelSide::kSplit, walk.nx, CeilDiv(walk.ny, kPerWord),
                                      walk.out_stride_x * kBytes, unaligned);
   walk.CutInto(walk.nx, (unaligned ? share.UnalignedWords() : share.Words()) * kPerWord);
-  // A word more, which is read after the last.
+  // One extra word, which is read after the last one.
   const auto bytes = static_cast<std::size_t>(share.Words() * share.pitch + 1) * 4;
   auto* kernel = &SplitIntoWords<kBytes>;
   if constexpr (kBytes < 4) {

@@ -1,6 +1,6 @@
-// Matrices of which one side is the channels of pixels, any number of them, and which of them the kernels of
-// channel_words.cu take; and how the pixels of a word change between the two orders, apart from the kernels
-// so that host tests can check it.
+// Matrices with one side that consists of any number of channels of pixels: decides which of them suit the
+// kernels of channel_words.cu, and converts the pixels of a word between the two orders. Separate from the
+// kernels, so that host tests can check it.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_CHANNEL_WORDS_H_
 #define WARPLINE_KERNELS_TRANSPOSE_CHANNEL_WORDS_H_
 
@@ -15,30 +15,31 @@
 
 namespace warpline {
 
-// How such a matrix is moved, if words suit it: split where x are the channels, joined where y are; else
-// neither. Elements have 1 or 2 bytes, or 4 where they are split; the input begins with a word of 4 bytes.
+// Returns how to move such a matrix by words: split if x is the channel axis, joined if y is; kNone if words
+// do not suit it. Elements have 1 or 2 bytes, or 4 when they are split. The input must begin on a 4-byte word
+// boundary.
 ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
 
-// Returns whether planes that are written begin with a word, and the pixels of each matrix do too.
+// Returns whether the written planes, and the pixels of each matrix, begin on word boundaries.
 bool BeginWithWords(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
 
-// The share that a CTA moves: 2^words_log2 words of each plane, and the interleaved words of their pixels. If
-// planes that are written are unaligned, the share has one word in 32 less. In shared memory, the interleaved
-// words of neighbouring plane words are `pitch` apart. `pitch` is odd, so that lanes access all banks.
+// The part that a CTA moves: 2^words_log2 words of each plane, and the interleaved words of their pixels. If
+// written planes are unaligned, it is one word in 32 less. In shared memory, the interleaved words of
+// neighbouring plane words are `pitch` apart. `pitch` is odd, so that lanes access all banks.
 struct ChannelShare {
   int channels, words_log2, pitch;
-  FastDivisor divisor;  // of channels
+  FastDivisor divisor;  // for `channels`
   WARPLINE_HOST_DEVICE int Words() const { return 1 << words_log2; }
-  // Words that a warp reads of unaligned planes. It writes one less, as each is put together from
-  // two: the last one is the first of the next warp, too.
+  // The number of words that a warp reads for unaligned planes. It writes one less, because each written word
+  // is assembled from two. The last one is also the first of the next warp.
   static constexpr int kWarpWords = 32;
   WARPLINE_HOST_DEVICE int UnalignedWords() const { return Words() / kWarpWords * (kWarpWords - 1); }
-  // The place of an interleaved word, in words.
+  // Returns the position of an interleaved word in shared memory, in words.
   WARPLINE_HOST_DEVICE int PlaceOf(int word) const {
     if (pitch == channels) return word;
     return word + static_cast<int>(divisor.Quotient(static_cast<std::uint32_t>(word)));
   }
-  // Words of planes have one more a row, as planes that are read may begin in the middle of a word.
+  // Rows of plane words have one more word, because planes that are read may begin in the middle of a word.
   WARPLINE_HOST_DEVICE int Row() const { return Words() + 1; }
 };
 
@@ -48,10 +49,10 @@ ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words
                      bool unaligned);
 
 // Returns whether words join the channels of a kJoined walk faster than the kernel of equal_boxes.cu would,
-// if that kernel takes the walk.
+// if that kernel supports the walk.
 bool BeatEqualBoxes(const TileWalk& walk);
 
-// The 4 bytes that begin `bits` before those of `high`, of 4 that come before and these.
+// Returns 4 bytes of the sequence low, high: those that begin `bits` bits before `high`.
 WARPLINE_HOST_DEVICE inline std::uint32_t ShiftIn(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
 #ifdef __CUDA_ARCH__
   return __funnelshift_l(low, high, bits);
@@ -59,7 +60,7 @@ WARPLINE_HOST_DEVICE inline std::uint32_t ShiftIn(std::uint32_t low, std::uint32
   return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) << bits >> 32);
 #endif
 }
-// The 4 bytes that begin `bits` after those of `low`.
+// Returns 4 bytes of the sequence low, high: those that begin `bits` bits after the start of `low`.
 WARPLINE_HOST_DEVICE inline std::uint32_t ShiftOut(std::uint32_t low, std::uint32_t high,
                                                    std::uint32_t bits) {
 #ifdef __CUDA_ARCH__
@@ -75,12 +76,12 @@ WARPLINE_HOST_DEVICE inline std::uint32_t ShiftOut(std::uint32_t low, std::uint3
 template <int kBytes>
 struct WordOfPixels {
   static constexpr int kPixels = 4 / kBytes;
-  static constexpr int kUnrolled = kPixels == 4 ? 2 : 4;  // groups: more would take too many registers
+  static constexpr int kUnrolled = kPixels == 4 ? 2 : 4;  // groups; more would need too many registers
 
   WARPLINE_HOST_DEVICE static constexpr int Groups(int channels) {
     return (channels + kPixels - 1) / kPixels;
   }
-  // The place where an interleaved pixel begins: the word, and how many bits into that word.
+  // The position at which an interleaved pixel begins: the word, and the number of bits into it.
   WARPLINE_HOST_DEVICE static constexpr int WordOf(int pixel, int channels) {
     return pixel * channels * kBytes / 4;
   }
@@ -88,12 +89,12 @@ struct WordOfPixels {
     return static_cast<std::uint32_t>(pixel * channels * kBytes % 4 * 8);
   }
 
-  // Groups [begin, end): load(c) is the word of plane c; store(i, word) takes that of number i, side by side.
-  // kPixels channels at least.
+  // Joins groups [begin, end). load(c) returns the word of plane c; store(i, word) gets interleaved word i.
+  // There must be at least kPixels channels.
   template <typename Load, typename Store>
   WARPLINE_HOST_DEVICE static void Join(int channels, int begin, int end, Load load, Store store) {
-    // The channels before the group's channels of each pixel: others of that pixel, or the last of the pixel
-    // before.
+    // For each pixel, the channels before the group's channels: of the same pixel, or the last ones of the
+    // previous pixel.
     std::uint32_t before[kPixels], words[kPixels];
     const int previous = begin > 0 ? (begin - 1) * kPixels : channels - kPixels;
     for (int i = 0; i < kPixels; ++i) words[i] = load(previous + i);
@@ -122,15 +123,15 @@ struct WordOfPixels {
     TransposeWords<kBytes>(words);
     for (int pixel = 0; pixel < kPixels; ++pixel) {
       const int word = WordOf(pixel, channels) + whole;
-      // The word that the next pixel begins in is written as its first.
+      // If the next pixel begins in this word, that pixel writes it.
       if (word < WordOf(pixel + 1, channels)) {
         store(word, ShiftIn(before[pixel], words[pixel], BitsInto(pixel, channels)));
       }
     }
   }
 
-  // The other way round: load(i) of [0, channels] is the word of number i side by side, of which the last one
-  // may be anything, and store(c, word) takes that of plane c.
+  // The reverse: load(i) for i in [0, channels] returns interleaved word i, of which the last may have any
+  // value. store(c, word) gets the word of plane c.
   template <typename Load, typename Store>
   WARPLINE_HOST_DEVICE static void Split(int channels, int begin, int end, Load load, Store store) {
     std::uint32_t next[kPixels], words[kPixels];

@@ -14,7 +14,7 @@ bool IsOneOf(std::integer_sequence<int, kCounts...>, std::int64_t channels) {
 
 ChannelSide ChannelSideOf(const TileWalk& walk) {
   if (walk.in_stride_x != 1 || walk.out_stride_y != 1) return ChannelSide::kNone;
-  // The rows of both sides of a dense matrix follow each other. The channels are the side whose size is in
+  // In a dense matrix, the rows of both sides are contiguous. The channel side is the one whose size is in
   // ChannelCounts.
   if (walk.in_stride_y == walk.nx && IsOneOf(ChannelCounts(), walk.nx)) return ChannelSide::kSplit;
   if (walk.out_stride_x == walk.ny && IsOneOf(ChannelCounts(), walk.ny)) return ChannelSide::kJoined;

@@ -1,7 +1,7 @@
-// Variant `channels`: matrices of few columns or rows (channels.h) of 1 or 2 bytes an element: images,
-// whose pixels have as many channels. A thread takes a group of pixels whose planes are 16 bytes each. Global
-// memory is accessed in 16-byte vectors by neighbouring lanes on both sides: interleaved pixels go through
-// shared memory, where each lane finds its own.
+// Variant `channels`: matrices with few columns or rows (channels.h) and elements of 1 or 2 bytes, such as
+// images, where these are the channels of a pixel. A thread takes a group of pixels that has 16 bytes in each
+// plane. On both sides, neighbouring lanes access global memory in 16-byte vectors. Interleaved pixels go
+// through shared memory, from which each lane reads its own.
 //
 // Limit: device memory.
 #include <cuda_pipeline_primitives.h>
@@ -19,18 +19,18 @@ namespace {
 
 constexpr int kLanes = 32;
 
-// Threads of a CTA, each with a group of pixels in shared memory.
+// The threads of a CTA. Each has a group of pixels in shared memory.
 template <int kChannels>
 inline constexpr int kGroups = kChannels > 8 ? 128 : 256;
 
-// The share that a warp has of a matrix: some groups of pixels that follow each other.
+// A warp's part of a matrix: some consecutive groups of pixels.
 struct WarpShare {
-  std::int64_t in = 0, out = 0;  // of the first pixel in input and output, in elements
-  int groups = 0;                // none or less: nothing
-  int lane = 0;                  // whose group is the one of this number
+  std::int64_t in = 0, out = 0;  // position of the first pixel in input and output, in elements
+  int groups = 0;                // zero or negative: nothing to do
+  int lane = 0;                  // also the index of this lane's group
 };
 
-// kSplits: channels are x and pixels y; else the other way round.
+// kSplits: x is the channel axis and y the pixel axis; otherwise the reverse.
 template <int kBytes, int kChannels, bool kSplits>
 __device__ WarpShare ShareOf(const TileWalk& walk, std::int64_t tile) {
   constexpr int kPixels = PixelGroup<kBytes, kChannels>::kPixels;
@@ -46,13 +46,13 @@ __device__ WarpShare ShareOf(const TileWalk& walk, std::int64_t tile) {
           .lane = thread % kLanes};
 }
 
-// The chunks of the warp's groups in the shared memory of the CTA.
+// Returns the chunks of the warp's groups in the CTA's shared memory.
 template <int kChannels>
 __device__ Chunk* ChunksOfWarp(Chunk* shared) {
   return shared + threadIdx.x / kLanes * kLanes * kChannels;
 }
 
-// x are the channels, of which a pixel's are neighbours in the input; y are the pixels.
+// x is the channel axis, whose elements are contiguous in the input; y is the pixel axis.
 template <int kBytes, int kChannels>
 __global__ void __launch_bounds__(kGroups<kChannels>)
     SplitChannels(const char* __restrict__ in, char* __restrict__ out, const __grid_constant__ TileWalk walk,
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kGroups<kChannels>)
   }
 }
 
-// The other way round: x are the pixels, and y the channels, which become neighbours.
+// The reverse: x is the pixel axis, y the channel axis. The channels become contiguous.
 template <int kBytes, int kChannels>
 __global__ void __launch_bounds__(kGroups<kChannels>)
     JoinChannels(const char* __restrict__ in, char* __restrict__ out, const __grid_constant__ TileWalk walk,

@@ -7,11 +7,11 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kWord = kEqualBoxWord;
-// Maximum shared memory of a kernel without opt-in, and the shared memory that the kernel has of its own.
+// Maximum shared memory of a kernel without opt-in, and the static shared memory of this kernel.
 constexpr std::int64_t kMaxSharedBytes = 48 << 10, kOwnSharedBytes = kBoxesOfCta * sizeof(BoxOrigin);
 
-// Returns whether all boxes begin and end with words, and the elements of a word are equally far apart in
-// shared memory.
+// Returns whether all boxes begin and end on word boundaries, and the elements of a word are equally far
+// apart in shared memory.
 bool HasEqualWords(const PackedBox& box, int element_bytes) {
   const bool whole = std::all_of(box.outer, box.outer + box.outer_rank, [](const OuterAxis& axis) {
     return axis.block * axis.in_stride % kWord == 0 && axis.last * axis.in_stride % kWord == 0 &&
@@ -27,8 +27,8 @@ bool IsCompact(const BoxRows& rows) {
   return bytes < std::int64_t{1} << 32;
 }
 
-// How many different words a bank has to deliver, on the average of some warps, whose lanes gather words that
-// follow each other in the output.
+// Returns how many different words one bank must deliver, averaged over some warps whose lanes gather words
+// that are contiguous in the output.
 double ConflictsOf(const PackedBox& box, int element_bytes) {
   constexpr std::uint32_t kLanes = 32, kBanks = 32, kMaxWarps = 16;
   const std::uint32_t words = box.store.row_count * box.store.words;
@@ -56,11 +56,12 @@ double ConflictsOf(const PackedBox& box, int element_bytes) {
 }  // namespace
 
 bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors) {
-  // Measured on an H200 (docs/benchmarks/history.md#2026-11-25-permutes). A CTA finds its words in the time
-  // of a box. CTAs that have one box more than others should not take much longer.
+  // Measured on an H200 (docs/benchmarks/history.md#2026-11-25-permutes). A CTA computes the positions of its
+  // words in the time that one box takes. CTAs that have one box more than others should not take much
+  // longer.
   constexpr std::int64_t kMinBoxesEach = 8;
-  // For the words of a warp. The two 16-bit elements of a word are found twice, which boxes alike save in any
-  // case.
+  // Per warp's words. If a word has two 16-bit elements, the other kernel locates it twice; equal boxes save
+  // that in any case.
   const double least_slots = element_bytes == 2 ? 48 : 64;
   constexpr double kMaxConflicts = 3;
   const std::int64_t loaded = std::int64_t{box.load.row_count} * box.load.row_bytes;

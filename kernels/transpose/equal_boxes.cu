@@ -1,10 +1,11 @@
-// Variant `equal_boxes`: boxes (packed_box.h) of which all begin and end with words of 4 bytes, and of
-// which there are many. The words that a thread moves lie at the same places of every box: it works them out
-// once, keeps them in registers, and goes from box to box. While it writes one box the next one is on its
-// way. In packed_box.cu, which takes all others, finding these places takes most of the instructions.
+// Variant `equal_boxes`: many boxes (packed_box.h) that all begin and end on 4-byte word boundaries. The
+// words that a thread moves lie at the same positions in every box. The thread computes these positions once,
+// keeps them in registers, and moves one box after another. While it writes one box, the next one is being
+// loaded. packed_box.cu handles all other boxes; there, computing the positions takes most of the
+// instructions.
 //
-// Limit: waiting for words from shared memory, as the places take so many registers that a multiprocessor has
-// 24 warps; sectors that boxes share where runs are short.
+// Limit: waiting for words from shared memory, because the positions need so many registers that a
+// multiprocessor has only 24 warps; and sectors that boxes share if runs are short.
 #include <cuda_pipeline_primitives.h>
 
 #include "kernels/transpose/boxes_in_turn.cuh"
@@ -15,17 +16,17 @@
 namespace warpline {
 namespace {
 
-constexpr int kMaxWords = kEqualBoxBytes / kEqualBoxThreads / kEqualBoxWord;  // of a thread
+constexpr int kMaxWords = kEqualBoxBytes / kEqualBoxThreads / kEqualBoxWord;  // per thread
 static_assert(kMaxWords * kEqualBoxThreads * kEqualBoxWord == kEqualBoxBytes);
 static_assert(kBoxesOfCta <= kEqualBoxThreads);
 
-// The places of a thread's words, in bytes from the beginning of a box.
+// The positions of a thread's words, in bytes from the beginning of a box.
 struct WordPlaces {
   std::uint32_t in[kMaxWords], out[kMaxWords];
-  std::uint32_t tile[kMaxWords];  // of loads in the lower half, of stores in the upper one
+  std::uint32_t tile[kMaxWords];  // lower half: for loads; upper half: for stores
 };
 
-// Calls, as what these take of registers must not add to what the loop over boxes has.
+// These are real calls, so that their registers do not add to those of the loop over boxes.
 __device__ __noinline__ WordPlace CallFindWord(const PackedBox& box, std::uint32_t word,
                                                std::uint32_t element_bytes) {
   return FindWord(box, word, element_bytes);
@@ -34,7 +35,7 @@ __device__ __noinline__ BoxOrigin CallLocateBox(const PackedBox& box, std::int64
   return LocateBox(box, index);
 }
 
-// The word whose first element is at `from`, of elements that are `stride` bytes apart.
+// Gathers the word whose first element is at `from` and whose elements are `stride` bytes apart.
 template <int kBytes>
 __device__ std::uint32_t GatherWord(const char* from, std::uint32_t stride) {
   if constexpr (kBytes == 4) {
@@ -57,10 +58,10 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
     MoveEqualBoxes(const char* __restrict__ in, char* __restrict__ out,
                    const __grid_constant__ PackedBox box) {
   extern __shared__ uint4 shared[];
-  __shared__ BoxOrigin origins[kBoxesOfCta];  // SuitEqualBoxes knows of it
+  __shared__ BoxOrigin origins[kBoxesOfCta];  // SuitEqualBoxes includes this in its limit
   char* const tiles = reinterpret_cast<char*>(shared);
   const std::uint32_t thread = threadIdx.x;
-  // How many of a thread's words there are.
+  // Returns how many words this thread moves.
   const auto count = [thread](const BoxRows& rows) {
     return static_cast<int>((rows.row_count * rows.words + kEqualBoxThreads - 1 - thread) / kEqualBoxThreads);
   };
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
     places.out[i] = found.out;
     places.tile[i] = found.loaded | found.stored << 16;
   }
-  // Boxes of this CTA: blockIdx.x, and further ones a grid apart.
+  // This CTA moves boxes blockIdx.x, blockIdx.x + gridDim.x, and so on.
   const auto boxes = static_cast<int>((box.boxes - blockIdx.x + gridDim.x - 1) / gridDim.x);
   if (thread < static_cast<std::uint32_t>(boxes)) {
     origins[thread] = CallLocateBox(box, blockIdx.x + std::int64_t{thread} * gridDim.x);

@@ -1,5 +1,5 @@
-// Boxes (packed_box.h) of which all begin and end with words, as the kernel of equal_boxes.cu moves them: the
-// words of a box lie at the same places of every other.
+// Boxes (packed_box.h) that all begin and end on word boundaries, for the kernel of equal_boxes.cu. Words lie
+// at the same positions in every box.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_EQUAL_BOXES_H_
 #define WARPLINE_KERNELS_TRANSPOSE_EQUAL_BOXES_H_
 
@@ -11,19 +11,20 @@
 namespace warpline {
 
 inline constexpr int kEqualBoxWord = 4;  // bytes
-// The most bytes of a box, threads of a CTA, and CTAs a multiprocessor.
+// The maximum bytes of a box, the threads of a CTA, and the CTAs per multiprocessor.
 inline constexpr int kEqualBoxBytes = 21 << 10;
 inline constexpr int kEqualBoxThreads = 384, kEqualBoxCtas = 2;
-// The most boxes of a CTA. It ends then, so that kernels of short jobs, which go before others, find room.
+// The maximum number of boxes of a CTA. The CTA ends then, so that kernels of short jobs, which have
+// priority, find room.
 inline constexpr int kBoxesOfCta = 32;
 
-// Returns whether the kernel can take these boxes, if input and output begin with words, and moves them
-// faster than the kernel of packed_box.cu. It is faster if each CTA has several boxes, and finding words
+// Returns whether the kernel supports these boxes, if input and output begin on word boundaries, and is
+// faster than the kernel of packed_box.cu. It is faster if each CTA has several boxes, and locating words
 // takes the other kernel most of its time. The words that lanes gather must also lie in different banks.
 // Elements have 1, 2 or 4 bytes.
 bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors);
 
-// The place where row `index` of a side begins.
+// Returns the position where row `index` of a side begins.
 WARPLINE_HOST_DEVICE inline RowPlace RowOfBox(const BoxRows& rows, std::uint32_t index) {
   RowPlace place;
   for (int i = 0; i < rows.rank; ++i) {
@@ -34,14 +35,14 @@ WARPLINE_HOST_DEVICE inline RowPlace RowOfBox(const BoxRows& rows, std::uint32_t
   return place;
 }
 
-// The places of two words, in bytes from the beginning of the box: the word that is loaded, and the word that
-// is stored. In the tile, the elements of the stored word are gather.inner_stride apart.
+// The positions of two words, in bytes from the beginning of the box: of the word that is loaded, and of the
+// word that is stored. In the tile, the elements of the stored word are gather.inner_stride apart.
 struct WordPlace {
-  std::uint32_t in = 0, loaded = 0;   // in the tile
-  std::uint32_t out = 0, stored = 0;  // its first element in the tile
+  std::uint32_t in = 0, loaded = 0;   // position in the tile
+  std::uint32_t out = 0, stored = 0;  // position of its first element in the tile
 };
 
-// Words follow each other along rows; those past the last of a side have no place on it.
+// Words are numbered along rows. Words beyond the last one of a side have no position on that side.
 WARPLINE_HOST_DEVICE inline WordPlace FindWord(const PackedBox& box, std::uint32_t word,
                                                std::uint32_t element_bytes) {
   WordPlace place;

@@ -1,9 +1,10 @@
-// Variant `copy` of transposes that move nothing, and of reductions where each result is one element: bytes
-// move as they are, in 16-byte vectors of the output, one a thread. A kernel, since for large tensors it is
-// faster than cudaMemcpyAsync, and, unlike it, asynchronous where both sides are mapped host memory.
+// Variant `copy`, for transposes that move nothing and reductions with one element per result. It copies
+// bytes unchanged, in 16-byte vectors of the output, one per thread. It is a kernel because for large tensors
+// it is faster than cudaMemcpyAsync. Also, cudaMemcpyAsync is not asynchronous if both sides are mapped host
+// memory.
 //
-// Limit: device memory. Where input and output are differently far into 16 bytes, a vector of the output is
-// put together from the words of 4 bytes that hold it.
+// Limit: device memory. If the addresses of input and output differ modulo 16, a vector of the output is
+// assembled from the 4-byte words that contain it.
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/kernels.h"
 
@@ -13,8 +14,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::int64_t kVectorBytes = 16;
 
-// `in` and `out` are at the first vector of the output. The bytes before and after the vectors are moved by
-// the first CTA.
+// `in` and `out` point to the first vector of the output. The first CTA copies the bytes before and after the
+// vectors.
 struct FlatCopy {
   std::int64_t vectors = 0;
   int before = 0, after = 0;
@@ -57,7 +58,7 @@ cudaError_t LaunchFlatCopy(const void* in, void* out, std::int64_t bytes, cudaSt
   };
   std::int64_t before = (kVectorBytes - past_vector(to)) % kVectorBytes;
   const bool aligned = past_vector(from + before) == 0;
-  // The words of a vector reach up to 3 bytes beyond it, which must be the tensor's, too.
+  // The words of a vector extend up to 3 bytes beyond it. These bytes must belong to the tensor too.
   const std::int64_t margin = aligned ? 0 : 3;
   if (before < margin) before += kVectorBytes;
   FlatCopy copy;

@@ -1,5 +1,5 @@
-// Pixels of few channels, between the two orders in which images come: a pixel's channels side by side
-// (interleaved), or a plane of each channel (planar). In registers, apart from the kernel
+// Converts pixels with few channels between the two usual orders of images: all channels of a pixel together
+// (interleaved), or one plane per channel (planar). Works in registers. Separate from the kernel
 // (transpose/channels.cu), so that host tests can check it.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_INTERLEAVE_H_
 #define WARPLINE_KERNELS_TRANSPOSE_INTERLEAVE_H_
@@ -12,15 +12,15 @@
 
 namespace warpline {
 
-// A group of as many pixels as a plane has in a chunk. Their channels have kBytes each, 1 or 2. The group is
-// kChannels chunks in either order.
+// A group of the pixels that share one chunk of a plane. Their channels have kBytes each, 1 or 2. The group
+// has kChannels chunks in either order.
 template <int kBytes, int kChannels>
 struct PixelGroup {
   static constexpr int kPixels = kChunkBytes / kBytes;
   static constexpr int kPerWord = 4 / kBytes;
   static_assert(kBytes == 1 || kBytes == 2);
 
-  // The place of an element of a pixel: the word of the group, and the element of that word.
+  // The position of a pixel's element: the word of the group, and the element within the word.
   struct Place {
     int word, element;
   };
@@ -32,7 +32,7 @@ struct PixelGroup {
     return {channel * 4 + pixel / kPerWord, pixel % kPerWord};
   }
 
-  // out[i] is all elements of channel i, or the other way round.
+  // out[i] has all elements of channel i. Interleave is the reverse.
   WARPLINE_HOST_DEVICE static void Deinterleave(const Chunk (&in)[kChannels], Chunk (&out)[kChannels]) {
 #ifdef __CUDA_ARCH__
 #pragma unroll
@@ -59,12 +59,12 @@ struct PixelGroup {
   }
 
  private:
-  // The word that consists of these elements.
+  // Returns the word that consists of these elements.
   WARPLINE_HOST_DEVICE static std::uint32_t Gather(const Chunk (&in)[kChannels],
                                                    const Place (&from)[kPerWord]) {
     const auto both = [&](int first, int second) {
       const Place a = from[first], b = from[second];
-      const auto bytes = [](Place place) -> std::uint32_t {  // of a selector of PermuteBytes
+      const auto bytes = [](Place place) -> std::uint32_t {  // nibbles for the selector of PermuteBytes
         return kBytes == 1 ? static_cast<std::uint32_t>(place.element)
                            : static_cast<std::uint32_t>(place.element) * 0x22u + 0x10u;
       };
@@ -80,9 +80,9 @@ struct PixelGroup {
   }
 };
 
-// The groups of a warp lie in shared memory interleaved: group after group, kChannels chunks each. It is
-// accessed by lanes that take a group each, and by lanes that take neighbouring chunks; this is the place of
-// a chunk where neither has bank conflicts, for 2, 4, 8 or 16 channels or any odd number of them.
+// Returns the position of a chunk in shared memory, where the interleaved groups of a warp lie one after
+// another, with kChannels chunks each. Lanes access either one group each, or neighbouring chunks. Neither
+// access has bank conflicts, for 2, 4, 8 or 16 channels or any odd number of them.
 template <int kChannels>
 WARPLINE_HOST_DEVICE constexpr int PlaceOfChunk(int chunk) {
   return kChannels % 2 != 0 ? chunk : chunk ^ ((chunk >> 3 ^ chunk >> 6) & 7);

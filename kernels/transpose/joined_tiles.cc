@@ -6,7 +6,7 @@
 namespace warpline {
 namespace {
 
-// The number of innermost axes that make up each side.
+// The number of innermost axes that form each side.
 struct Depths {
   int x = 0, y = 0;
 };
@@ -17,8 +17,8 @@ Depths FillMost(const CanonicalTranspose& transpose, std::int64_t tile_x, std::i
   double best_fill = 0;
   std::int64_t nx = 1;
   for (int x = 1; x < rank; ++x) {
-    const int outermost = rank - x;  // of x
-    // Padded rows are no longer side by side.
+    const int outermost = rank - x;  // the outermost axis of x
+    // Padded rows are not contiguous.
     if (transpose.in_strides[outermost] != nx) break;
     nx *= transpose.dims[outermost];
     std::int64_t ny = 1;

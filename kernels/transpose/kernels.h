@@ -1,4 +1,4 @@
-// Launchers of the transposition kernels. `in` and `out` need the alignment of an element only.
+// Launchers of the transposition kernels. `in` and `out` need only the alignment of an element.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_KERNELS_H_
 #define WARPLINE_KERNELS_TRANSPOSE_KERNELS_H_
 
@@ -19,24 +19,27 @@
 
 namespace warpline {
 
-// One thread an element, neighbouring threads at neighbouring steps of the walk. Elements of 1 to 16 bytes.
+// Uses one thread per element; neighbouring threads are at neighbouring steps of the walk. Elements have 1 to
+// 16 bytes.
 cudaError_t LaunchElementCopy(const StridedCopy& copy, std::size_t element_bytes, const void* in, void* out,
                               cudaStream_t stream);
 
-// For none: copies bytes from any address to any.
+// For problems without a transposition: copies bytes between any addresses.
 cudaError_t LaunchFlatCopy(const void* in, void* out, std::int64_t bytes, cudaStream_t stream);
 
-// For a transposition that leaves the innermost axis innermost, and contiguous: moves whole rows. Rank >= 2,
-// not empty; rows of 16 bytes or more, of elements of 1 to 16 bytes, to which `in` is aligned, and `out` to
-// 16 bytes. Less than FastDivisor::kMax elements, and offsets.
+// For transpositions that keep the innermost axis innermost and contiguous: moves whole rows. The rank must
+// be at least 2, and the problem not empty. Rows have at least 16 bytes, elements 1 to 16 bytes. `in` must be
+// aligned to an element, `out` to 16 bytes. Numbers of elements and offsets must be less than
+// FastDivisor::kMax.
 cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                           void* out, cudaStream_t stream);
 
-// For boxes of PlanPackedBox. Elements of 1 to 16 bytes.
+// For boxes of PlanPackedBox. Elements have 1 to 16 bytes.
 cudaError_t LaunchPackedBox(const PackedBox& box, std::size_t element_bytes, const void* in, void* out,
                             cudaStream_t stream);
 
-// For boxes that SuitEqualBoxes accepts: elements of 1, 2 or 4 bytes. `in` and `out` are 4-byte aligned.
+// For boxes that SuitEqualBoxes accepts. Elements have 1, 2 or 4 bytes. `in` and `out` must be 4-byte
+// aligned.
 cudaError_t LaunchEqualBoxes(const PackedBox& box, std::size_t element_bytes, int multiprocessors,
                              const void* in, void* out, cudaStream_t stream);
 
@@ -44,34 +47,34 @@ cudaError_t LaunchEqualBoxes(const PackedBox& box, std::size_t element_bytes, in
 cudaError_t LaunchSmallBlocks(const SmallBlocks& blocks, std::size_t element_bytes,
                               const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
 
-// For one that does not, and whose walk takes vectors of 16 bytes (TileWalk::TakesVectors), to which `in` and
-// `out` are aligned: moves tiles between the innermost axes of input and output. Not empty; elements of 1 to
-// 8 bytes.
+// For transpositions that move the innermost axis, whose walk supports 16-byte vectors
+// (TileWalk::TakesVectors), with `in` and `out` aligned to 16 bytes: moves tiles between the innermost axes
+// of input and output. The problem must not be empty. Elements have 1 to 8 bytes.
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                 const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
 
-// For walks of SuitChannels.
+// For walks that SuitChannels accepts.
 cudaError_t LaunchChannels(const TileWalk& walk, std::size_t element_bytes, const void* in, void* out,
                            cudaStream_t stream);
 
-// For walks of which ChannelWordsOf is `side`; the input has `in_bytes` in all.
+// For walks for which ChannelWordsOf returns `side`. The whole input has `in_bytes` bytes.
 cudaError_t LaunchChannelWords(ChannelSide side, const TileWalk& walk, std::size_t element_bytes,
                                std::int64_t in_bytes, const void* in, void* out, cudaStream_t stream);
 
-// Does what LaunchTileTranspose does, for sides and addresses that are odd: `walk` needs only unit strides.
-// The problem is not empty. Elements have 1 to 8 bytes. The input has `in_bytes` in all.
+// Same as LaunchTileTranspose, for sides and addresses without alignment: `walk` needs only unit strides. The
+// problem must not be empty. Elements have 1 to 8 bytes. The whole input has `in_bytes` bytes.
 cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std::int64_t in_bytes,
                            const void* in, void* out, cudaStream_t stream);
 
-// The same where sides are several axes.
+// Same, for sides of several axes.
 cudaError_t LaunchJoinedTiles(const JoinedTiles& tiles, std::size_t element_bytes, std::int64_t in_bytes,
                               const void* in, void* out, cudaStream_t stream);
 
-// Launches the kernel of the plan. The addresses have the alignment that the plan was made for.
+// Launches the kernel of the plan. The addresses must have the alignment for which the plan was made.
 cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, const void* in, void* out,
                        cudaStream_t stream);
 
-// One each variant of the ladder; the file of each says what it shows.
+// One launcher for each variant of the ladder; the file of each describes it.
 CudaLaunch<TransposeProblem> LaunchTransposeMultiElement;
 CudaLaunch<TransposeProblem> LaunchTransposeNaive;
 CudaLaunch<TransposeProblem> LaunchTransposeNaiveWrite;

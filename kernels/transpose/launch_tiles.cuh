@@ -12,20 +12,20 @@
 
 namespace warpline {
 
-// Threads that fill a multiprocessor: what a kernel is compiled for decides.
+// Threads that fill a multiprocessor of the architecture that the kernel is compiled for.
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
 inline constexpr int kResidentThreads = 1536;
 #else
 inline constexpr int kResidentThreads = 2048;
 #endif
 
-// Side of the square tiles: as many elements as a warp has lanes.
+// Side of the square tiles: the number of lanes of a warp.
 inline constexpr int kTileSide = 32;
 
 template <typename T>
 using TileKernel = void(const T* in, T* out, const TileWalk walk, std::int64_t first_tile);
 
-// The element as a word that kernels move: function(word{}) with the unsigned integer of its size.
+// Calls function(word{}) with the unsigned integer type of the element's size.
 template <typename Function>
 cudaError_t WithWord(DType dtype, Function function) {
   switch (SizeOf(dtype)) {
@@ -38,7 +38,7 @@ cudaError_t WithWord(DType dtype, Function function) {
   }
 }
 
-// One CTA of `threads` a tile of tile_x x tile_y elements. An empty problem has no tiles.
+// Launches one CTA of `threads` threads per tile of tile_x x tile_y elements. An empty problem has no tiles.
 template <typename T>
 cudaError_t LaunchTiles(TileKernel<T>* kernel, int threads, std::int64_t tile_x, std::int64_t tile_y,
                         TileWalk walk, const Operands& operands, cudaStream_t stream) {

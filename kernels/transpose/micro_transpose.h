@@ -1,6 +1,6 @@
-// Transposes a micro-tile in registers: words are regrouped with byte permutations, one instruction for two
-// 16-bit elements, two for four bytes, instead of extracting single elements. The loops have constant bounds
-// and are unrolled by nvcc unasked (the host compiler, for the test, would warn of the pragma).
+// Transposes a micro-tile in registers. Byte permutations regroup words instead of extracting single
+// elements: one instruction for two 16-bit elements, two for four bytes. The loops have constant bounds, and
+// nvcc unrolls them without a pragma (which would cause warnings from the host compiler in the test).
 #ifndef WARPLINE_KERNELS_TRANSPOSE_MICRO_TRANSPOSE_H_
 #define WARPLINE_KERNELS_TRANSPOSE_MICRO_TRANSPOSE_H_
 
@@ -14,7 +14,7 @@ struct alignas(kChunkBytes) Chunk {
   std::uint32_t words[4];
 };
 
-// PRMT: byte i of the result is byte (nibble i of the selector) of the 8 bytes hi:lo.
+// The PRMT instruction: byte i of the result is byte (nibble i of the selector) of the 8 bytes hi:lo.
 WARPLINE_HOST_DEVICE inline std::uint32_t PermuteBytes(std::uint32_t lo, std::uint32_t hi,
                                                        std::uint32_t selector) {
 #ifdef __CUDA_ARCH__
@@ -29,7 +29,8 @@ WARPLINE_HOST_DEVICE inline std::uint32_t PermuteBytes(std::uint32_t lo, std::ui
 #endif
 }
 
-// The word of two 16-bit elements, or four bytes, each in a word of its own whose other bytes are zeros.
+// Return the word of two 16-bit elements, or of four bytes. Each element is in its own word, whose other
+// bytes are zero.
 WARPLINE_HOST_DEVICE inline std::uint32_t Join16Bit(std::uint32_t a, std::uint32_t b) {
   return PermuteBytes(a, b, 0x5410);
 }
@@ -38,7 +39,8 @@ WARPLINE_HOST_DEVICE inline std::uint32_t JoinBytes(std::uint32_t a, std::uint32
   return Join16Bit(PermuteBytes(a, b, 0x0040), PermuteBytes(c, d, 0x0040));
 }
 
-// In place: 4 words of 4 bytes each, 2 of 2 16-bit elements, or 1 of any element.
+// Transposes in place: 4 words of 4 bytes each, 2 words of two 16-bit elements each, or 1 word of any
+// element.
 template <int kBytes, typename Word, int kPerWord>
 WARPLINE_HOST_DEVICE inline void TransposeWords(Word (&words)[kPerWord]) {
   static_assert(kPerWord == 1 || kPerWord * kBytes == sizeof(Word));
@@ -57,7 +59,7 @@ WARPLINE_HOST_DEVICE inline void TransposeWords(Word (&words)[kPerWord]) {
   }
 }
 
-// `in` and `out` are kVector rows of kVector elements each: element j of out[i] is element i of in[j].
+// `in` and `out` have kVector rows of kVector elements each: element j of out[i] is element i of in[j].
 template <int kBytes>
 WARPLINE_HOST_DEVICE inline void TransposeMicroTile(const Chunk (&in)[kChunkBytes / kBytes],
                                                     Chunk (&out)[kChunkBytes / kBytes]) {
@@ -77,7 +79,7 @@ WARPLINE_HOST_DEVICE inline void TransposeMicroTile(const Chunk (&in)[kChunkByte
       }
     }
   } else {
-    for (int column = 0; column < 4; ++column) {  // of 4 x 4 bytes
+    for (int column = 0; column < 4; ++column) {  // column of 4 x 4 bytes
       for (int row = 0; row < 4; ++row) {
         std::uint32_t words[4];
         for (int i = 0; i < 4; ++i) words[i] = in[4 * row + i].words[column];

@@ -1,4 +1,4 @@
-// Variant `multi_element`: as `padded`, but 32 x 8 threads move four elements each. Each thread has four
+// Variant `multi_element`: same as `padded`, but 32 x 8 threads move four elements each. Each thread has four
 // loads in flight. Addresses and the barrier cost a quarter per element.
 //
 // Limit: each access to global or shared memory moves only 4 (or 8) bytes per thread. The load and store

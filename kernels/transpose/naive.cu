@@ -1,9 +1,9 @@
-// Variant `naive_read`: one thread an element, in the order of the input, so that reads are coalesced and
-// writes are wherever they fall. Works on the problem as given, not on its canonical form: the oracle.
+// Variant `naive_read`: one thread per element, in the order of the input, so that reads are coalesced and
+// writes are scattered. It works on the problem as given, not on its canonical form: the oracle.
 //
-// Limit: each element that a warp writes lies in another sector of 32 bytes, and the indices of all axes are
-// worked out for each element.
-// Next, `naive_write`: scattered reads instead, and one decoding of the batch axes a CTA.
+// Limit: each element that a warp writes lies in a different 32-byte sector. The indices of all axes are
+// computed for each element.
+// Next, `naive_write`: scattered reads instead, and batch axes decoded once per CTA.
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/kernels.h"
 

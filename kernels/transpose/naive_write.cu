@@ -1,9 +1,9 @@
-// Variant `naive_write`: one thread an element, warps along rows of the output, so that writes are coalesced
-// and reads are a column of the input.
+// Variant `naive_write`: one thread per element, warps along rows of the output. So writes are coalesced, and
+// reads go along a column of the input.
 //
-// Limit: each element that a warp reads lies in another sector of 32 bytes. The other warps of the CTA, which
-// has 32 elements along x, want the rest of the sector: L1 serves them if it still has it.
-// Next, `shared`: reads coalesced too, by way of a tile in shared memory.
+// Limit: each element that a warp reads lies in a different 32-byte sector. The other warps of the CTA, which
+// has 32 elements along x, need the rest of the sector. L1 serves them if it still holds the sector.
+// Next, `shared`: coalesced reads too, through a tile in shared memory.
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/launch_tiles.cuh"
 

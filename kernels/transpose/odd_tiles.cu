@@ -1,14 +1,14 @@
-// Variants `odd_tiles` and `joined_tiles`: tiles of matrices whose rows are unaligned: global memory is
-// accessed in aligned words of 4 bytes, or of 8 where elements have as many. A word of elements smaller than
-// that is put together from two neighbouring ones, by a shift over both: on the way in, as rows of the input
-// are not aligned, and on the way out for those of the output. In between they change places in registers,
-// four rows of four bytes or two of two 16-bit elements at a time, and lie in shared memory in padded rows.
+// Variants `odd_tiles` and `joined_tiles`: tiles of matrices with unaligned rows. Global memory is accessed
+// in aligned words of 4 bytes, or 8 bytes for 8-byte elements. For smaller elements, a shift over two
+// neighbouring words makes an aligned word: after loads for unaligned rows of the input, and before stores
+// for those of the output. In between, elements are transposed in registers, four rows of four bytes or two
+// rows of two 16-bit elements at a time, and lie in padded rows in shared memory.
 //
-// Where one axis would not fill a side of the tile, several do (joined_tiles.h), and tables say where rows
-// begin.
+// If one axis would not fill a side of the tile, several axes do (joined_tiles.h), and tables give the
+// offsets of rows.
 //
-// Sectors of the output are written whole, by one CTA each: where tiles shared those at the ends of their
-// rows, f32 took a quarter longer (docs/benchmarks/2026-11-23-h200-breadth.md).
+// Each sector of the output is written completely by one CTA. When tiles shared the sectors at the ends of
+// their rows, f32 took a quarter longer (docs/benchmarks/2026-11-23-h200-breadth.md).
 //
 // Limit: device memory.
 #include <type_traits>
@@ -33,21 +33,21 @@ using Element =
                        std::conditional_t<kBytes == 2, std::uint16_t,
                                           std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>>>;
 
-// How far into a word an address is.
+// Returns how many bytes an address is past a word boundary.
 template <int kBytes>
 __device__ std::uint32_t Skipped(const char* address) {
   if constexpr (kBytes >= 4) return 0;
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) % 4);
 }
 
-// Element y of row x.
+// Returns element y of row x.
 template <int kBytes>
 __device__ Element<kBytes>& ElementOf(OddWord<kBytes>* tile, int x, int y) {
   return reinterpret_cast<Element<kBytes>*>(tile + OddTile<kBytes>::Place(x) * OddTile<kBytes>::kPitch)[y];
 }
 
 // The offset of each row, in bytes: a multiple of a stride, or an entry of a table in shared memory. Offsets
-// have 32 bits, as 64 take twice the instructions.
+// have 32 bits, because 64 bits would need twice the instructions.
 struct RowStride {
   std::uint32_t stride;
   __device__ std::uint32_t operator()(int row) const { return static_cast<std::uint32_t>(row) * stride; }
@@ -57,19 +57,19 @@ struct RowTable {
   __device__ std::uint32_t operator()(int row) const { return offsets[row]; }
 };
 
-// Loads the tile at `from`, whose rows have `row_bytes` and of which there are `rows`, by words; those at the
-// ends of rows hold some bytes of their neighbours. `kFull`: it has all rows and columns of a tile.
+// Loads the tile at `from` by words. It has `rows` rows of `row_bytes` bytes. Words at the ends of rows
+// contain some bytes of their neighbours. `kFull`: the tile has all rows and columns.
 template <int kBytes, bool kFull, typename RowOffset>
 __device__ void LoadTile(const char* from, RowOffset row_offset, int row_bytes, int rows,
                          OddWord<kBytes>* tile) {
   using Tile = OddTile<kBytes>;
   using Word = OddWord<kBytes>;
   constexpr int kPer = Tile::kPerWord, kPieces = Tile::kPiecesX;
-  constexpr int kGroups = Tile::kShareWords / kWarps + 1;  // of kPer rows a warp, the last one of the halo
+  constexpr int kGroups = Tile::kShareWords / kWarps + 1;  // kPer rows per warp each; the last in the halo
   constexpr int kPieceBytes = Tile::kLanes * Tile::kWordBytes;
   const int lane = static_cast<int>(threadIdx.x) % Tile::kLanes;
   const int warp = static_cast<int>(threadIdx.x) / Tile::kLanes;
-  // From a word on; where rows begin is so many bytes further.
+  // Loads start at a word boundary. Rows begin `skipped` bytes after it.
   const std::uint32_t skipped = Skipped<kBytes>(from);
   const char* words = from - skipped;
   const auto row_of = [warp](int group, int i) { return (group * kWarps + warp) * kPer + i; };
@@ -94,12 +94,12 @@ __device__ void LoadTile(const char* from, RowOffset row_offset, int row_bytes, 
       }
     }
   }
-  // The word that follows the last lane's words. Each lane has this word of one row and piece.
+  // The word after the last lane's words. Each lane holds this word for one row and piece.
   Word next = 0;
   if constexpr (kBytes < 4) {
     static_assert(kGroups * kPieces * kPer <= Tile::kLanes);
     const int row = row_of(lane / (kPer * kPieces), lane % kPer), piece = lane / kPer % kPieces;
-    // Only where the row is not aligned does that word hold some of a full tile.
+    // In a full tile, that word is needed only if the row is not aligned.
     if (row < rows && begin_of(row) % 4 != 0) next = load(row, Tile::kLanes, piece);
   }
   Word* to = tile + lane * Tile::kPitch + warp;
@@ -115,7 +115,7 @@ __device__ void LoadTile(const char* from, RowOffset row_offset, int row_bytes, 
         if constexpr (kBytes < 4) {
           const Word after = __shfl_down_sync(0xffffffffu, column[i], 1);
           const Word last = __shfl_sync(0xffffffffu, next, (group * kPieces + piece) * kPer + i);
-          // The shift is taken modulo 32.
+          // The hardware takes the shift modulo 32.
           column[i] = __funnelshift_r(column[i], lane == Tile::kLanes - 1 ? last : after,
                                       8 * begin_of(row_of(group, i)));
         }
@@ -129,7 +129,8 @@ __device__ void LoadTile(const char* from, RowOffset row_offset, int row_bytes, 
   }
 }
 
-// Like LoadTile, but by elements: for the first and last tile if the input does not start or end on a word.
+// Same as LoadTile, but by elements: for the first and last tile if the input does not start or end on a word
+// boundary.
 template <int kBytes, typename RowOffset>
 __device__ void LoadElements(const char* from, RowOffset row_offset, int columns, int rows,
                              OddWord<kBytes>* tile) {
@@ -140,8 +141,9 @@ __device__ void LoadElements(const char* from, RowOffset row_offset, int columns
   }
 }
 
-// Stores the tile's rows, which go down x, at `to`: from the first sector that begins there, or the first
-// element where a row of the output does (`first`), up to as many bytes further on.
+// Stores the tile's rows, which lie along x, at `to`. Each row starts at its first sector boundary. If a row
+// of the output begins here (`first`), it starts at its first element instead. It ends at the corresponding
+// position of the next tile.
 template <int kBytes, bool kFull, typename RowOffset>
 __device__ void StoreTile(OddWord<kBytes>* tile, int columns, int rows, bool first, RowOffset row_offset,
                           char* to) {
@@ -157,7 +159,7 @@ __device__ void StoreTile(OddWord<kBytes>* tile, int columns, int rows, bool fir
     if (!kFull && x >= columns) continue;
     const std::uint32_t row = row_offset(x);
     const std::uint32_t begin = (0 - low - row) % Tile::kSectorBytes;
-    // A row of words, from the one on where the sector begins.
+    // A row of words, starting with the word at the sector boundary.
     const char* words = reinterpret_cast<const char*>(from + i * kWarps * Tile::kPitch) +
                         begin / Tile::kWordBytes * Tile::kWordBytes;
 #pragma unroll
@@ -182,7 +184,7 @@ __device__ void StoreTile(OddWord<kBytes>* tile, int columns, int rows, bool fir
   }
 }
 
-// Returns whether words at the ends of a row of `bytes` reach out of the input, which is at [in, end).
+// Returns whether words at the ends of a row of `bytes` bytes extend beyond the input, which is [in, end).
 template <int kBytes>
 __device__ bool ReachesOut(const char* row, int bytes, const char* in, const char* end) {
   if constexpr (kBytes >= 4) return false;
@@ -190,7 +192,7 @@ __device__ bool ReachesOut(const char* row, int bytes, const char* in, const cha
   return row - Skipped<kBytes>(row) < in || last - Skipped<kBytes>(last) > end;
 }
 
-// How many columns and rows of the input a CTA moves; `first`: from where rows of the output begin.
+// The numbers of input columns and rows that a CTA moves. `first`: true if rows of the output begin here.
 struct TileSize {
   int columns, rows;
   bool first;
@@ -252,14 +254,14 @@ __global__ void __launch_bounds__(OddTile<kBytes>::kThreads, 4)
                 out + (origin.out + origin.x * walk.out_stride_x + origin.y) * kBytes);
 }
 
-// The same where a side is several axes.
+// Same, for a side of several axes.
 template <int kBytes>
 __global__ void __launch_bounds__(OddTile<kBytes>::kThreads, 4)
     TransposeJoinedTiles(const char* __restrict__ in, char* __restrict__ out, const char* end,
                          const __grid_constant__ JoinedTiles tiles, std::int64_t first_tile) {
   using Tile = OddTile<kBytes>;
   __shared__ OddWord<kBytes> tile[Tile::kWords];
-  // The number of rows that warps ask for. The last ones of these have no elements.
+  // The number of rows for which warps look up offsets. The last of these have no elements.
   constexpr int kInRows = (Tile::kShareWords / kWarps + 1) * kWarps * Tile::kPerWord;
   __shared__ std::uint32_t in_rows[kInRows], out_rows[Tile::kTileX];
   const TileOrigin origin =

@@ -14,26 +14,27 @@ constexpr std::int64_t kSectorBytes = 32;
 constexpr std::int64_t kMaxBoxBytes = 32 << 10;
 // Maximum shared memory of a kernel without opt-in.
 constexpr std::int64_t kMaxSharedBytes = 48 << 10;
-// The cost of a run besides its bytes, in bytes: the run begins another burst of DRAM.
+// The cost of a run in addition to its bytes, in bytes: a run begins another DRAM burst.
 constexpr double kRunOverhead = 24;
-// The cost of a box besides its bytes: its CTA finds its place, and waits for its first and last access.
+// The cost of a box in addition to its bytes: its CTA computes its position, and waits for its first and last
+// access.
 constexpr double kBoxOverhead = 2048;
-// Boxes of so many bytes would leave room for so few CTAs that they cost twice as much.
+// With boxes of this size, so few CTAs fit that the boxes cost twice as much.
 constexpr double kBoxTooLarge = 128 << 10;
-// Boxes that keep a large device busy.
+// The number of boxes that keeps a large device busy.
 constexpr double kBusyBoxes = 264;
 
 using Blocks = PerAxis<std::int64_t>;
 
 std::int64_t RoundUp(std::int64_t size, std::int64_t multiple) { return CeilDiv(size, multiple) * multiple; }
 
-// The contiguous elements of a box on one side, and over how many axes of that side's order they reach.
+// The contiguous elements of a box on one side, and how many axes of that side's order they span.
 struct Run {
   int axes = 0;
   std::int64_t elements = 1;
 };
 
-// One side of the tensor: its axes, the innermost first, and their strides in elements.
+// One side of the tensor: its axes, innermost first, and their strides in elements.
 struct Side {
   int rank = 0;
   PerAxis<int> order{};
@@ -41,8 +42,7 @@ struct Side {
   const CanonicalTranspose* transpose = nullptr;
 
   std::int64_t Size(int i) const { return transpose->dims[order[i]]; }
-  // Returns whether neighbours along the i-th axis are exactly as far apart as the extent of all axes within
-  // it.
+  // Returns whether the i-th axis is contiguous with all axes inside it.
   bool IsDense(int i) const {
     return strides[order[i]] == (i == 0 ? 1 : strides[order[i - 1]] * Size(i - 1));
   }
@@ -58,7 +58,7 @@ struct Side {
     return run;
   }
 
-  // Returns whether runs that end within the i-th axis begin at any byte of a word.
+  // Returns whether runs that end within the i-th axis can begin in the middle of a word.
   bool SplitsWords(int i, int element_bytes) const {
     for (int j = i + 1; j < rank; ++j) {
       if (strides[order[j]] * element_bytes % 4 != 0) return true;
@@ -66,17 +66,18 @@ struct Side {
     return false;
   }
 
-  // Makes blocks larger until the run has about so many bytes.
+  // Enlarges blocks until the run has about `bytes` bytes.
   void Extend(std::int64_t bytes, int element_bytes, Blocks& blocks) const {
     std::int64_t run = 1;
     for (int i = 0; i < rank && IsDense(i); ++i) {
       const std::int64_t size = Size(i);
       std::int64_t& block = blocks[order[i]];
-      // Together with the words at its ends, a run that splits them should not have more words than lanes.
+      // If a run splits words, it should not have more words than lanes, including the words at its ends.
       const bool splits = SplitsWords(i, element_bytes);
       const std::int64_t wanted = CeilDiv(splits ? bytes - 4 : bytes, run * element_bytes);
       if (wanted <= 1) return;
-      // Rather all of an axis than most of it. Otherwise blocks of the same size that end with sectors.
+      // Takes a whole axis instead of most of it. Otherwise uses blocks of equal size that end at sector
+      // boundaries.
       if (block < size && size <= wanted + wanted / 2) block = size;
       if (block < size) {
         std::int64_t multiple = 1;
@@ -90,7 +91,8 @@ struct Side {
     }
   }
 
-  // The largest power of two up to a sector that all runs begin at multiples of, if the base does; in bytes.
+  // Returns the alignment of all runs in bytes, at most a sector: the largest power of two of which all run
+  // offsets are multiples.
   std::int64_t Alignment(const Run& run, const Blocks& blocks, int element_bytes) const {
     std::int64_t steps = kSectorBytes;
     for (int i = 0; i < rank; ++i) {
@@ -101,7 +103,7 @@ struct Side {
     return steps & -steps;
   }
 
-  // Bytes moved for each byte of a run: sectors that it shares with others, and its overhead.
+  // Returns the bytes moved per byte of a run. This includes shared sectors, and the overhead of the run.
   double RunCost(const Blocks& blocks, int element_bytes) const {
     const Run run = RunOf(blocks);
     const auto shared = static_cast<double>(kSectorBytes - Alignment(run, blocks, element_bytes));
@@ -122,11 +124,11 @@ Side OutputSide(const CanonicalTranspose& transpose) {
   return side;
 }
 
-// The cost of moving the tensor in such boxes, as a multiple of a copy.
+// Returns the cost of moving the tensor in such boxes, as a multiple of a copy.
 double CostOf(const Side& in, const Side& out, const Blocks& blocks, int element_bytes) {
   double bytes = element_bytes;
   double boxes = 1;
-  double waste = 1;  // where the last block of an axis overlaps the one before
+  double waste = 1;  // the last block of an axis overlaps the one before
   for (int axis = 0; axis < in.rank; ++axis) {
     const std::int64_t size = in.transpose->dims[axis];
     const std::int64_t count = CeilDiv(size, blocks[axis]);
@@ -139,7 +141,7 @@ double CostOf(const Side& in, const Side& out, const Blocks& blocks, int element
          (1 + kBoxOverhead / bytes + bytes / kBoxTooLarge) * idle;
 }
 
-// Tries runs of several lengths on both sides.
+// Tries several run lengths on both sides.
 Blocks ChooseBlocks(const Side& in, const Side& out, std::int64_t max_bytes, int element_bytes) {
   Blocks best;
   best.fill(1);
@@ -152,7 +154,7 @@ Blocks ChooseBlocks(const Side& in, const Side& out, std::int64_t max_bytes, int
       out.Extend(out_bytes, element_bytes, blocks);
       std::int64_t bytes = element_bytes;
       for (int axis = 0; axis < in.rank; ++axis) bytes *= blocks[axis];
-      if (bytes > max_bytes) break;  // longer runs of the output make it larger still
+      if (bytes > max_bytes) break;  // longer output runs make the box larger still
       const double cost = CostOf(in, out, blocks, element_bytes);
       if (cost < best_cost) {
         best_cost = cost;
@@ -163,12 +165,12 @@ Blocks ChooseBlocks(const Side& in, const Side& out, std::int64_t max_bytes, int
   return best;
 }
 
-// Strides of so many words more are tried, one of which is odd.
+// Number of paddings to try, in words of additional stride. At least one gives an odd stride.
 constexpr std::int64_t kPads = 4;
 
-// The box in shared memory: its axes in the order in which they lie there, first those of the input's run.
-// The first `split` are dense, and so is a row that is loaded; the others have their strides' low bits from
-// the input, so that words of the input stay words here.
+// The box in shared memory: its axes in the order of that memory, first those of the input's run. The first
+// `split` axes are dense, and so is a loaded row. The other strides have the low bits of the input's strides,
+// so that words of the input remain words here.
 struct Layout {
   std::vector<BoxAxis> axes;
   std::size_t split = 0;
@@ -178,7 +180,7 @@ struct Layout {
 Layout MakeLayout(const std::vector<BoxAxis>& axes, std::size_t split, std::int64_t pad, int element_bytes) {
   Layout layout{.axes = axes, .split = split, .bytes = element_bytes};
   const std::int64_t word = PackedWordBytes(element_bytes);
-  // Words at the ends of a row reach beyond it, and must not meet those of the next one.
+  // Words at the ends of a row extend beyond it, and must not overlap those of the next row.
   const std::int64_t slack = word - element_bytes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     BoxAxis& axis = layout.axes[i];
@@ -187,7 +189,7 @@ Layout MakeLayout(const std::vector<BoxAxis>& axes, std::size_t split, std::int6
     } else {
       std::int64_t stride = layout.bytes + slack;
       if (i == split) stride += pad * word;
-      if (i > split) {  // as if it were one with the axis before, if it may be
+      if (i > split) {  // if possible, contiguous with the previous axis
         const BoxAxis& before = layout.axes[i - 1];
         stride = std::max(stride, before.tile_stride * before.size);
       }
@@ -199,8 +201,8 @@ Layout MakeLayout(const std::vector<BoxAxis>& axes, std::size_t split, std::int6
   return layout;
 }
 
-// Steps from box to box. Neighbouring boxes are neighbours in the input or in the output: what they share of
-// sectors and of pages is then in the cache or open. The axes on which both orders begin come first, the
+// Plans the steps from box to box. Neighbouring boxes are neighbours in the input or the output. So sectors
+// that they share are in the cache, and pages are open. The innermost axes of both orders come first, the
 // batch last.
 void PlanSteps(const Side& in, const Side& out, const Blocks& blocks, int element_bytes, PackedBox& box) {
   box.boxes = 1;
@@ -223,7 +225,8 @@ void PlanSteps(const Side& in, const Side& out, const Blocks& blocks, int elemen
   }
 }
 
-// The axes of a box in the order of a layout: those of the input's run, then the others of the output's.
+// Returns the axes of a box in the order of a layout: those of the input's run, then the remaining ones of
+// the output's run.
 std::vector<BoxAxis> AxesOf(const Side& in, const Side& out, const Blocks& blocks, int in_axes, int out_axes,
                             int element_bytes) {
   std::vector<BoxAxis> axes;
@@ -244,17 +247,19 @@ std::vector<BoxAxis> AxesOf(const Side& in, const Side& out, const Blocks& block
   return axes;
 }
 
-// Lays the box out in shared memory and shares it among threads; false: it takes too much shared memory.
+// Lays the box out in shared memory and divides it among threads. Returns false if it needs too much shared
+// memory.
 bool PlanTile(const Side& in, const Side& out, const Blocks& blocks, int element_bytes, PackedBox& box) {
   const auto in_axes = static_cast<std::size_t>(in.RunOf(blocks).axes);
   const int out_axes = out.RunOf(blocks).axes;
   const std::vector<BoxAxis> axes =
       AxesOf(in, out, blocks, static_cast<int>(in_axes), out_axes, element_bytes);
-  std::size_t below = 0;  // axes of the layout below the output's innermost one
+  std::size_t below = 0;  // axes of the layout inside the output's innermost one
   while (axes[below].axis != out.order[0]) ++below;
 
-  // A lane gathers a word along the output's innermost axis, and its neighbours go on along it: an odd stride
-  // spreads them over the banks. Where that axis is within the input's run, that takes shorter rows to load.
+  // A lane gathers a word along the output's innermost axis, and its neighbours continue along that axis. So
+  // an odd stride spreads the words over the banks. If that axis is within the input's run, this needs
+  // shorter loaded rows.
   double best_cost = std::numeric_limits<double>::infinity();
   int conflicts = 2;
   for (std::size_t split : {in_axes, below}) {
@@ -288,7 +293,7 @@ bool PlanTile(const Side& in, const Side& out, const Blocks& blocks, int element
 
 PackedBox PlanPackedBox(const CanonicalTranspose& transpose, int element_bytes) {
   const Side in = InputSide(transpose), out = OutputSide(transpose);
-  // If not even the input has runs, each element is a word in shared memory.
+  // In the worst case not even the input has runs, and each element is a word in shared memory.
   for (std::int64_t max_bytes = kMaxBoxBytes;; max_bytes /= 2) {
     const Blocks blocks = ChooseBlocks(in, out, max_bytes, element_bytes);
     PackedBox box;

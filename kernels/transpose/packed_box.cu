@@ -1,10 +1,10 @@
-// Variant `box`, for where an axis at the end of either order is short, or sizes are odd: a CTA moves
-// a box of the tensor (packed_box.h) by way of shared memory. It reads runs of the input and writes runs of
-// the output, which are long even where axes are not, in words of at least 4 bytes: words at the ends of a
-// run hold some bytes of its neighbours, which are read but not written.
+// Variant `box`, for a short axis at the end of either order, or odd sizes: a CTA moves a box of the tensor
+// (packed_box.h) through shared memory. It reads runs of the input and writes runs of the output, which are
+// long even if axes are short. It uses words of at least 4 bytes. Words at the ends of a run contain some
+// bytes of its neighbours, which are read but not written.
 //
-// Limit: device memory for elements of 4 bytes or more, if runs are; for smaller ones the gathering, an
-// access of shared memory and two or three instructions for each element.
+// Limit: device memory for elements of at least 4 bytes, if runs are long. For smaller elements the
+// gathering: one access of shared memory and two or three instructions per element.
 #include <cuda_pipeline_primitives.h>
 
 #include <type_traits>
@@ -27,15 +27,16 @@ struct ElementOf {
           std::conditional_t<kBytes == 4, std::uint32_t, std::conditional_t<kBytes == 8, uint2, uint4>>>>;
 };
 
-// How far into a word an address is.
+// Returns how many bytes an address is past a word boundary.
 template <int kBytes>
 __device__ std::uint32_t BytesIntoWord(const char* address) {
   if constexpr (kBytes >= 4) return 0;
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) % 4);
 }
 
-// Copies the box at `in` to `tile`, asynchronously; both are equally far into a word, and so are each row and
-// its place in the tile. `whole`: the words at the ends of the box are inside the tensor.
+// Copies the box at `in` to `tile` asynchronously. Both have the same offset from a word boundary, and so
+// have each row and its position in the tile. `whole`: the words at the ends of the box are inside the
+// tensor.
 template <int kBytes>
 __device__ void LoadBox(const BoxRows& rows, const char* in, bool whole, char* tile) {
   using T = typename ElementOf<kBytes>::Type;
@@ -72,7 +73,7 @@ __device__ void LoadBox(const BoxRows& rows, const char* in, bool whole, char* t
   }
 }
 
-// The place of element `index` of a row of the output, relative to the first element of that row.
+// Returns the position of element `index` of a row of the output, relative to the first element of that row.
 template <bool kTable>
 __device__ std::uint32_t PlaceInRow(const GatherTable& gather, const std::uint16_t* table,
                                     std::uint32_t index) {
@@ -84,7 +85,8 @@ __device__ std::uint32_t PlaceInRow(const GatherTable& gather, const std::uint16
   }
 }
 
-// Elements [index, index + kPerWord) of a row, all of which are inside. `tile` is the place of its first.
+// Gathers elements [index, index + kPerWord) of a row, which must all exist. `tile` is the position of the
+// row's first element.
 template <int kBytes, bool kTable>
 __device__ std::uint32_t GatherWord(const GatherTable& gather, const std::uint16_t* table, bool stepwise,
                                     const char* tile, std::uint32_t index) {
@@ -113,7 +115,7 @@ __device__ std::uint32_t GatherWord(const GatherTable& gather, const std::uint16
   }
 }
 
-// Writes what is at the ends of rows and fills no word: up to 4 lanes at the beginning and the end of each.
+// Writes the elements at the ends of rows that do not fill a word: up to 4 lanes for each end of a row.
 template <int kBytes, bool kTable>
 __device__ void StoreEnds(const BoxRows& rows, const GatherTable& gather, const std::uint16_t* table,
                           const char* tile, char* out) {
@@ -132,7 +134,7 @@ __device__ void StoreEnds(const BoxRows& rows, const GatherTable& gather, const 
   }
 }
 
-// Writes the box to `out`; its first element is at `tile`.
+// Writes the box to `out`. `tile` is the position of its first element.
 template <int kBytes, bool kTable>
 __device__ void StoreBox(const BoxRows& rows, const GatherTable& gather, const std::uint16_t* table,
                          const char* tile, char* out) {
@@ -173,7 +175,8 @@ __device__ void StoreBox(const BoxRows& rows, const GatherTable& gather, const s
   }
 }
 
-// CTAs of a multiprocessor that the compiler must leave registers for: as many as there is room for boxes.
+// The CTAs per multiprocessor for which the compiler must leave registers: as many as there is room for
+// boxes.
 template <int kBytes>
 inline constexpr int kResidentBoxes = kBytes < 4 ? 6 : kResidentThreads / kPackedThreads;
 

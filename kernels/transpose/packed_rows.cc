@@ -13,19 +13,20 @@ namespace {
 constexpr std::uint32_t kWarp = 32;
 constexpr int kBanks = 32;
 constexpr std::uint32_t kMaxPeriod = 2048;
-// Words of a lane in a segment: several share the work of finding it, but segments must be enough for all
-// lanes.
+// Words per lane in a segment. With more words, locating the segment costs less per word, but there must be
+// enough segments for all lanes.
 constexpr std::uint32_t kWordsPerLane[] = {3, 4, 5, 6, 8};
-// Issue slots of a multiprocessor, four a cycle: to find a segment, and then for each of its axes; of a word
-// to load or store; of an element to gather; of a place to look up; and of an access without conflicts.
+// Costs in issue slots of a multiprocessor, four per cycle: to locate a segment, and for each of its axes;
+// for each word to load or store; for each element to gather; for each lookup of a position; and for an
+// access without conflicts.
 constexpr double kSegmentSlots = 14, kAxisSlots = 10, kWordSlots = 8, kGatherSlots = 2, kLookupSlots = 6;
 constexpr double kAccessSlots = 4;
-// A warp's access of global memory takes half a cycle for each line that it touches, and as long for each
-// sector more than it needs.
+// A warp's access of global memory takes half a cycle for each line that it touches, and the same for each
+// unneeded sector.
 constexpr std::int64_t kLineBytes = 128, kSectorBytes = 32;
 constexpr double kLineSlots = 2, kSectorSlots = 2;
 
-// Axes that walk over rows, those merged that are one in both memories.
+// Adds the axes that walk over rows. Axes that are contiguous in both memories are merged.
 void AddRowAxes(const std::vector<BoxAxis>& axes, bool of_output, BoxRows& rows) {
   std::vector<BoxAxis> merged;
   auto stride = [of_output](const BoxAxis& axis) { return of_output ? axis.out_stride : axis.in_stride; };
@@ -46,7 +47,8 @@ void AddRowAxes(const std::vector<BoxAxis>& axes, bool of_output, BoxRows& rows)
   }
 }
 
-// Works out what follows from the axes and the length of rows, and returns the most words that a row touches.
+// Computes the values that follow from the axes and the length of rows. Returns the maximum number of words
+// that a row touches.
 std::uint32_t CompleteRows(int element_bytes, BoxRows& rows) {
   const auto word = static_cast<std::uint32_t>(PackedWordBytes(element_bytes));
   rows.row_count = 1;
@@ -59,7 +61,7 @@ std::uint32_t CompleteRows(int element_bytes, BoxRows& rows) {
   return (skipped + rows.row_bytes + word - 1) / word;
 }
 
-// Lets 2^lanes_log2 lanes share a row of so many words, up to `per_lane` for each.
+// Lets 2^lanes_log2 lanes share a row of `words` words, with up to `per_lane` words each.
 void Share(std::uint32_t words, int lanes_log2, std::uint32_t per_lane, BoxRows& rows) {
   const std::uint32_t lanes = 1u << lanes_log2;
   const auto segments = static_cast<std::uint32_t>(CeilDiv(words, per_lane * lanes));
@@ -71,7 +73,7 @@ void Share(std::uint32_t words, int lanes_log2, std::uint32_t per_lane, BoxRows&
   rows.lanes_log2 = static_cast<std::uint32_t>(lanes_log2);
 }
 
-// The issue slots of a CTA if a pass over a warp's words takes `pass_slots`.
+// Returns the issue slots of a CTA if a pass over a warp's words takes `pass_slots`.
 double SlotsOf(const BoxRows& rows, double pass_slots) {
   const auto rounds = static_cast<double>(CeilDiv(rows.count, kPackedThreads >> rows.lanes_log2));
   const std::uint32_t passes = rows.segment_words >> rows.lanes_log2;
@@ -79,7 +81,7 @@ double SlotsOf(const BoxRows& rows, double pass_slots) {
   return rounds * kWarps * (kSegmentSlots + kAxisSlots * rows.rank + passes * pass_slots);
 }
 
-// Tries how many words a lane should have in a segment, and keeps the best.
+// Tries several numbers of words per lane in a segment, and keeps the best.
 void Refine(BoxRows rows, double pass_slots, int conflicts, PlannedRows& best) {
   for (std::uint32_t per_lane : kWordsPerLane) {
     Share(rows.words, static_cast<int>(rows.lanes_log2), per_lane, rows);
@@ -88,8 +90,8 @@ void Refine(BoxRows rows, double pass_slots, int conflicts, PlannedRows& best) {
   }
 }
 
-// Calls function(lane, place, word) for the lanes of a warp: the second one, as the first row may be better
-// aligned than others.
+// Calls function(lane, place, word) for the lanes of the second warp: the first row may be better aligned
+// than the others.
 template <typename Function>
 void ForLanes(const BoxRows& rows, Function function) {
   const std::uint32_t lanes = 1u << rows.lanes_log2;
@@ -99,7 +101,7 @@ void ForLanes(const BoxRows& rows, Function function) {
   }
 }
 
-// Issue slots of a warp's access of global memory.
+// Returns the issue slots of a warp's access of global memory.
 double GlobalSlots(const BoxRows& rows, int element_bytes) {
   const std::int64_t word_bytes = PackedWordBytes(element_bytes);
   std::int64_t last_line = -1, last_sector = -1;
@@ -119,8 +121,8 @@ double GlobalSlots(const BoxRows& rows, int element_bytes) {
   return std::max(kAccessSlots, kLineSlots * lines) + kSectorSlots * std::max(0.0, sectors - needed);
 }
 
-// How many different words the most frequented bank has to deliver to a warp, or to as many lanes of it as
-// take 128 bytes, when each gathers its first element.
+// Returns how many different words the busiest bank must deliver when lanes gather their first elements. The
+// lanes are those of a warp, or fewer, if words are wide, so that they access 128 bytes.
 int GatherConflicts(const BoxRows& rows, const GatherTable& table, int element_bytes) {
   const auto per_word = static_cast<std::uint32_t>(PackedWordBytes(element_bytes) / element_bytes);
   const std::uint32_t lanes = kWarp * 4 / static_cast<std::uint32_t>(PackedWordBytes(element_bytes));
@@ -136,7 +138,7 @@ int GatherConflicts(const BoxRows& rows, const GatherTable& table, int element_b
   return most;
 }
 
-// The best number of lanes for rows of which all else is known.
+// Finds the best number of lanes for rows that are otherwise complete.
 PlannedRows ShareStores(BoxRows rows, const GatherTable& table, int element_bytes) {
   const std::uint32_t words = CompleteRows(element_bytes, rows);
   const int per_word = PackedWordBytes(element_bytes) / element_bytes;
@@ -174,7 +176,7 @@ PlannedRows PlanLoads(const std::vector<BoxAxis>& axes, std::size_t dense, int e
 
 PlannedRows PlanStores(const std::vector<BoxAxis>& axes, const std::vector<int>& order, int element_bytes,
                        GatherTable& table) {
-  // The axes of the output's run, those merged that are one in shared memory, too.
+  // The axes of the output's run. Axes that are also contiguous in shared memory are merged.
   std::vector<BoxAxis> run;
   for (int axis : order) {
     const BoxAxis& next =
@@ -186,13 +188,13 @@ PlannedRows PlanStores(const std::vector<BoxAxis>& axes, const std::vector<int>&
       run.push_back(next);
     }
   }
-  // The rest in the order of shared memory, so that lanes of neighbouring rows share words there.
+  // The other axes, in the order of shared memory, so that lanes of neighbouring rows share words there.
   std::vector<BoxAxis> others;
   for (const BoxAxis& axis : axes) {
     if (std::find(order.begin(), order.end(), axis.axis) == order.end()) others.push_back(axis);
   }
 
-  // Rows along the innermost axis alone need no table; rows along all of the run are fewer and longer.
+  // Rows along only the innermost axis need no table. Rows along the whole run are fewer and longer.
   PlannedRows best{.rows = {}, .cost = std::numeric_limits<double>::infinity()};
   for (std::size_t in_row : {std::min<std::size_t>(1, run.size()), run.size()}) {
     BoxRows rows;

@@ -1,5 +1,5 @@
-// How the threads of a CTA share the rows of a box in shared memory: the part of planning that looks at banks
-// and instructions, where packed_box.cc looks at sectors of global memory.
+// Plans how the threads of a CTA share the rows of a box in shared memory. This part of planning considers
+// banks and instructions; packed_box.cc considers sectors of global memory.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_PACKED_ROWS_H_
 #define WARPLINE_KERNELS_TRANSPOSE_PACKED_ROWS_H_
 
@@ -11,9 +11,9 @@
 
 namespace warpline {
 
-// An axis of a box; strides in bytes.
+// An axis of a box. Strides are in bytes.
 struct BoxAxis {
-  int axis = 0;  // of the input
+  int axis = 0;  // index of the input axis
   std::int64_t size = 1;
   std::int64_t in_stride = 0, out_stride = 0, tile_stride = 0;
 };
@@ -21,13 +21,14 @@ struct BoxAxis {
 struct PlannedRows {
   BoxRows rows;
   double cost = 0;    // issue slots of a CTA
-  int conflicts = 1;  // of a warp's first gathering access: how many words one bank has to deliver
+  int conflicts = 1;  // of a warp's first gathering access: words that one bank must deliver
 };
 
-// Rows of the input: the first `dense` axes make one, the others walk over them.
+// Plans rows of the input: the first `dense` axes form a row, the others walk over rows.
 PlannedRows PlanLoads(const std::vector<BoxAxis>& axes, std::size_t dense, int element_bytes);
 
-// Rows of the output, which are runs along `order`, axes of the input; `table` says how they are gathered.
+// Plans rows of the output, which are runs along `order` (input axes). Sets `table` to the way they are
+// gathered.
 PlannedRows PlanStores(const std::vector<BoxAxis>& axes, const std::vector<int>& order, int element_bytes,
                        GatherTable& table);
 

@@ -1,9 +1,10 @@
-// Variant `padded`: as `shared`, but a row of the tile has 33 elements. One element further in each row, a
-// column lies in 32 different banks; of elements of 8 bytes, each half of it in 16 different pairs of banks.
+// Variant `padded`: same as `shared`, but a row of the tile has 33 elements. Each row is shifted by one more
+// element, so a column lies in 32 different banks. With 8-byte elements, each half of a column lies in 16
+// different pairs of banks.
 //
-// Limit: a thread has one load in flight and spends most of its instructions on addresses and the barrier;
-// CTAs of 1024 threads come and go as a whole, two of them a multiprocessor.
-// Next, `multi_element`: a quarter of the threads, four elements each.
+// Limit: a thread has one load in flight and spends most of its instructions on addresses and the barrier.
+// CTAs of 1024 threads start and end as a whole, two per multiprocessor.
+// Next, `multi_element`: a quarter of the threads, with four elements each.
 #include "kernels/transpose/padded_tile.cuh"
 #include "kernels/transpose/scalar_tile.cuh"
 

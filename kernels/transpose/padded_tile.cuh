@@ -5,8 +5,8 @@
 
 namespace warpline {
 
-// A row has one element more than there are banks, so that neither rows nor columns have conflicts; but rows
-// begin at odd elements, out of step with 16-byte chunks.
+// A row has one element more than there are banks, so that neither rows nor columns have conflicts. But rows
+// begin at odd elements, and are not aligned to 16-byte chunks.
 struct PaddedTile {
   static constexpr int kElements = kTileSide * (kTileSide + 1);
   __device__ static constexpr int Index(int y, int x) { return y * (kTileSide + 1) + x; }

@@ -1,9 +1,10 @@
-// Variant `padded_vectorized`: as `vectorized`, in a tile of 33 columns. Lanes 4 (or 2) elements apart in x
-// or y and 1 apart in the other fall into 32 different banks (16 pairs for half a warp), so that neither side
-// has conflicts; but as rows no longer begin at multiples of 16 bytes, both sides access single elements.
+// Variant `padded_vectorized`: same as `vectorized`, in a tile of 33 columns. Lanes that are 4 (or 2)
+// elements apart along one axis and 1 apart along the other use 32 different banks (16 pairs for half a
+// warp). So neither side has conflicts. But rows no longer begin at multiples of 16 bytes, so both sides
+// access single elements.
 //
-// Limit: the instructions on shared memory, a store and a load for each element.
-// Next, `shifted`: the same without padding; and from there to `swizzled_vectorized`, which stores chunks.
+// Limit: the instructions on shared memory: a store and a load for each element.
+// Next, `shifted`: no conflicts without padding. That leads to `swizzled_vectorized`, which stores chunks.
 #include "kernels/transpose/padded_tile.cuh"
 #include "kernels/transpose/vector_tile.cuh"
 

@@ -13,7 +13,8 @@
 namespace warpline {
 namespace {
 
-// The widest elements that rows and both bases consist of, in bytes, for a transposition that keeps rows.
+// Returns the size in bytes of the widest elements into which rows and both base addresses can be divided,
+// for a transposition that keeps rows.
 std::size_t RowElementBytes(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                             const void* out) {
   std::uint64_t offsets = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out) |
@@ -25,7 +26,7 @@ std::size_t RowElementBytes(const CanonicalTranspose& transpose, std::size_t ele
   return offsets & -offsets;
 }
 
-// From the first element of the input to behind its last, between which there may be others.
+// Returns the distance from the first element of the input to after the last one, including gaps.
 std::int64_t InputExtent(const CanonicalTranspose& transpose) {
   std::int64_t last = 0;
   for (int axis = 0; axis < transpose.rank; ++axis) {
@@ -34,8 +35,9 @@ std::int64_t InputExtent(const CanonicalTranspose& transpose) {
   return last + 1;
 }
 
-// The shortest rows worth a copy, in bytes, of elements of so many: where these are wide, boxes are not slow
-// either. By 217 permutes on an H200 (docs/benchmarks/history.md#2026-11-25-drawn-problems).
+// Returns the length in bytes of the shortest rows for which copying rows pays off, for elements of this
+// size. With wide elements, boxes are not slow either. Based on 217 permutes on an H200
+// (docs/benchmarks/history.md#2026-11-25-drawn-problems).
 std::size_t ShortestRow(std::size_t element_bytes) {
   constexpr std::size_t kNarrow = 48, kWide = 88, kVector = 96;
   switch (element_bytes) {
@@ -50,7 +52,7 @@ std::size_t ShortestRow(std::size_t element_bytes) {
   }
 }
 
-// Offsets are to have 31 bits, and vectors of the output to be aligned; else boxes take rows, too.
+// Offsets must fit into 31 bits, and vectors of the output must be aligned. Otherwise boxes handle rows too.
 bool CanCopyRows(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* out) {
   std::int64_t count = 1;
   for (int axis = 0; axis < transpose.rank; ++axis) count *= transpose.dims[axis];
@@ -64,16 +66,17 @@ bool SuitRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes,
   return row_bytes >= ShortestRow(element_bytes) && CanCopyRows(transpose, element_bytes, out);
 }
 
-// Returns whether sides are multiples of 16 bytes.
+// Returns whether both sides are multiples of 16 bytes.
 bool CanTile(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
   const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
-  // 16 bytes an element are a vector anyway, of which boxes have more in flight.
+  // An element of 16 bytes is a vector by itself; boxes have more of them in flight.
   return element_bytes != kChunkBytes && bases % kChunkBytes == 0 && walk.TakesVectors(vector);
 }
 
-// Returns whether tiles suit the problem: sides are long enough that the tiles at their ends leave few lanes
-// idle. Narrow elements lose more where boxes gather them one by one. A small problem takes no planning.
+// Returns whether tiles suit the problem: sides must be so long that the partial tiles at their ends leave
+// few lanes idle. For narrow elements the limit is lower, because boxes gather them one by one. For a small
+// problem, planning boxes would not pay off.
 bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
   if (!CanTile(walk, element_bytes, in, out)) return false;
   const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
@@ -82,7 +85,7 @@ bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, 
   return FillOf(walk, side, side) >= least_fill || HasFewTiles(walk);
 }
 
-// Returns whether tiles of vectors are so empty that others are faster. For bytes, tiles whose sides are
+// Returns whether vector tiles are so empty that other kernels are faster. For bytes, tiles with sides of
 // several axes are faster (u8 6x168x8x767x48 perm 4,3,2,0,1 took 266 us instead of 184). For channels, words
 // are faster.
 bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes, bool split_by_words) {
@@ -91,20 +94,21 @@ bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes, bool spli
   return !HasFewTiles(walk) && FillOf(walk, side, side) < least;
 }
 
-// When odd tiles are faster than boxes, by some 400 permutes, most of them drawn at random
-// (docs/benchmarks/history.md#2026-11-26-two-tiles): how full they are along each side, at least, where they
-// are few and where they are many. Those at both ends along y count for more, as they end rows of the output
-// element by element: the limit of a few tiles of 16-bit elements leaves out one and two of them.
+// Limits above which odd tiles are faster than boxes, from about 400 permutes, most of them random
+// (docs/benchmarks/history.md#2026-11-26-two-tiles). They are the minimum fraction of tiles in use along each
+// side; `few_*` and `many_*` apply to sides with few and many tiles. The tiles at both ends along y count
+// more, because they write the ends of output rows element by element. For 16-bit elements, the limit for few
+// tiles excludes sides of one or two tiles.
 struct OddTileLimits {
   double few_x, many_x, few_y, many_y;
   std::int64_t least_many_y = 2;
 };
 
-// `joins`: sides are several axes.
+// `joins`: sides consist of several axes.
 template <int kBytes>
 OddTileLimits LimitsOf(const TileWalk& walk, bool joins) {
   if (kBytes >= 4) return {.few_x = 0.6, .many_x = 0.6, .few_y = 0.58, .many_y = 0.58};
-  // Boxes read words where rows of the input follow each other in words.
+  // Boxes read whole words if the rows of the input are a multiple of words apart.
   const bool by_words = !joins && walk.in_stride_y * kBytes % 4 == 0;
   if (kBytes == 2) {
     const double many_y = joins || by_words ? 0.7 : 0.57;
@@ -114,7 +118,7 @@ OddTileLimits LimitsOf(const TileWalk& walk, bool joins) {
   return {.few_x = 0.8, .many_x = 0.6, .few_y = 0.61, .many_y = many_y};
 }
 
-// Returns whether offsets in a tile have 32 bits.
+// Returns whether offsets in a tile fit into 32 bits.
 template <int kBytes>
 bool HasNearRows(const TileWalk& walk) {
   constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
@@ -126,7 +130,7 @@ bool HasNearRows(const TileWalk& walk) {
 template <int kBytes>
 bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
   constexpr double kEnd = 0.6;
-  // With fewer tiles along y, partial tiles along x leave too much empty.
+  // With fewer tiles along y, partial tiles along x waste too much of the grid.
   constexpr std::int64_t kMinTilesY = 5;
   using Tile = OddTile<kBytes>;
   const OddTileLimits limits = LimitsOf<kBytes>(walk, joins);
@@ -140,13 +144,13 @@ bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
          HasNearRows<kBytes>(walk);
 }
 
-// Sides of several axes, if odd tiles of these are faster than boxes.
+// Returns sides of several axes, if odd tiles with these sides are faster than boxes.
 template <int kBytes>
 std::optional<JoinedTiles> JoinSidesOf(const CanonicalTranspose& transpose) {
   using Tile = OddTile<kBytes>;
   std::optional<JoinedTiles> tiles = JoinSides(transpose, kBytes, Tile::kTileX, Tile::kTileY);
   if (!tiles.has_value() || !SuitOddTilesOf<kBytes>(tiles->walk, true)) return std::nullopt;
-  // Boxes of wide elements are slow where these are full only, and never where a side is short.
+  // For wide elements, boxes are slower only if the tiles are full, and never if a side is short.
   constexpr double kMinWide = 0.8;
   constexpr std::int64_t kMinRowElements = 2 * Tile::kTileX;
   if (kBytes >= 4 &&
@@ -156,7 +160,7 @@ std::optional<JoinedTiles> JoinSidesOf(const CanonicalTranspose& transpose) {
   return tiles;
 }
 
-// Sides of several axes, whether they fill tiles or not.
+// Returns sides of several axes, even if they do not fill tiles.
 std::optional<JoinedTiles> AnyJoinedTiles(const CanonicalTranspose& transpose, std::size_t element_bytes) {
   return WithOddTileBytes(element_bytes, std::optional<JoinedTiles>(), [&](auto bytes) {
     using Tile = OddTile<bytes()>;
@@ -182,7 +186,7 @@ bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
                           [&](auto bytes) { return SuitOddTilesOf<bytes()>(walk, false); });
 }
 
-// Returns whether an image of bytes or 16-bit elements is so small that words leave a CTA little to do. Small
+// Returns whether an image of bytes or 16-bit elements is so small that words leave a CTA little work. Small
 // blocks were faster for images of this size (docs/benchmarks/2026-11-26-h200-planes.md).
 bool IsSmallImage(const TileWalk& walk, std::size_t element_bytes) {
   const std::int64_t most = element_bytes == 1 ? 6200 : 8300;
@@ -190,8 +194,9 @@ bool IsSmallImage(const TileWalk& walk, std::size_t element_bytes) {
 }
 
 // Returns whether small blocks, if the problem has any, are faster
-// (docs/benchmarks/2026-11-26-h200-planes.md). They beat equal boxes except for bytes, which equal boxes
-// gather from equally far apart. They beat other boxes except for words that those boxes find in little time.
+// (docs/benchmarks/2026-11-26-h200-planes.md). They are faster than equal boxes, except for bytes, which
+// equal boxes gather at equal distances. They are faster than other boxes, except for words that those boxes
+// locate quickly.
 bool BeatenByBlocks(const PackedBox& box, std::size_t element_bytes, bool equal) {
   constexpr double kMinSlowSlots = 60, kWarpBytes = 128;
   const double stored = static_cast<double>(box.store.row_count) * box.store.row_bytes;
@@ -210,7 +215,7 @@ bool KeepsRows(const CanonicalTranspose& transpose) {
   return transpose.in_strides[inner] == 1 && transpose.perm[inner] == inner;
 }
 
-// Joins the elements of rows that stay rows to wider ones. Rows of one such element are no axis any more.
+// Merges the elements of rows into wider ones if rows stay rows. An axis of one wider element disappears.
 void WidenRows(CanonicalTranspose& transpose, TransposePlan& plan, const void* in, const void* out) {
   if (!KeepsRows(transpose)) return;
   const std::size_t wider = RowElementBytes(transpose, plan.element_bytes, in, out);
@@ -223,7 +228,7 @@ bool AreWords(const void* in, const void* out) {
   return bases % kEqualBoxWord == 0;
 }
 
-// Short axes, or odd sizes.
+// Plans for short axes, or odd sizes.
 TransposePlan PlanBoxes(const CanonicalTranspose& transpose, const TileWalk& walk, bool joins_words,
                         const DeviceTraits& traits, const void* in, const void* out, TransposePlan plan) {
   const auto element_bytes = static_cast<int>(plan.element_bytes);
@@ -237,7 +242,7 @@ TransposePlan PlanBoxes(const CanonicalTranspose& transpose, const TileWalk& wal
     }
   }
   if (!equal && joins_words) {
-    // Elements of 8 and 16 bits that boxes would gather one by one.
+    // For 8-bit and 16-bit elements that boxes would gather one by one.
     plan.kernel = TransposeKernel::kJoinedWords;
     plan.shape = walk;
     return plan;
@@ -310,7 +315,7 @@ std::optional<TransposePlan> PlanTransposeBy(TransposeKernel kernel, const Trans
 }
 
 bool CanTranspose(TransposeKernel kernel, const TransposeProblem& problem, const DeviceTraits& traits) {
-  // Boxes can always be cut, which takes long.
+  // Boxes can always be cut, but planning them takes long.
   if (kernel == TransposeKernel::kBox) {
     return problem.shape.Count() == 0 || !Canonicalize(problem).IsIdentity();
   }

@@ -1,4 +1,4 @@
-// The choice of a kernel for a transposition, as a value: made once, printed, tested and launched
+// The choice of a kernel for a transposition. It is a value that is made once, printed, tested and launched
 // (launch_plan.cc). Pure host code.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_PLAN_H_
 #define WARPLINE_KERNELS_TRANSPOSE_PLAN_H_
@@ -19,9 +19,9 @@
 
 namespace warpline {
 
-// The kernels of the server's own choice. Name gives the name; the file of each says how it works.
+// The kernels that the server itself can choose. Name returns the name. The file of each kernel describes it.
 enum class TransposeKernel : std::uint8_t {
-  kCopy,         // flat_copy.cu: the order of elements stays, or there are none
+  kCopy,         // flat_copy.cu: the order of elements does not change, or there are none
   kRows,         // row_copy.cu: the innermost axis stays innermost
   kTiles,        // tiles.cu: both sides are multiples of 16 bytes
   kOddTiles,     // odd_tiles.cu: sides of any size
@@ -64,28 +64,29 @@ constexpr std::string_view Name(TransposeKernel kernel) {
 
 struct TransposePlan {
   TransposeKernel kernel = TransposeKernel::kCopy;
-  std::size_t element_bytes = 0;  // may be more than those of the problem's type
-  std::int64_t in_bytes = 0;      // from the first byte of the input to behind the last; 0: nothing to do
-  // The arguments of the kernel. kCopy needs only in_bytes. kRows and kTiles take the transposition;
-  // kOddTiles, kChannels, kSplitWords and kJoinedWords the walk; the others what their name says.
+  std::size_t element_bytes = 0;  // may be larger than those of the problem's type
+  std::int64_t in_bytes = 0;      // from the first byte of the input to after the last one; 0: nothing to do
+  // The arguments of the kernel. kCopy needs only in_bytes. kRows and kTiles need the transposition;
+  // kOddTiles, kChannels, kSplitWords and kJoinedWords the walk; the others the type with their name.
   std::variant<std::monostate, CanonicalTranspose, TileWalk, JoinedTiles, PackedBox, SmallBlocks> shape;
 };
 
-// Chooses the kernel. `in` and `out` are the addresses of the operands, aligned to an element; only their
-// remainders by 16 count.
+// Chooses the kernel. `in` and `out` are the addresses of the operands, aligned to an element. Only their
+// values modulo 16 matter.
 TransposePlan PlanTranspose(const TransposeProblem& problem, const DeviceTraits& traits, const void* in,
                             const void* out);
-// Plans for this kernel, fast or not; nothing if it cannot do the problem at these addresses.
+// Plans for this kernel, whether fast or not. Returns nothing if it does not support the problem at these
+// addresses.
 std::optional<TransposePlan> PlanTransposeBy(TransposeKernel kernel, const TransposeProblem& problem,
                                              const DeviceTraits& traits, const void* in, const void* out);
 // Returns whether PlanTransposeBy would have a plan for aligned addresses.
 bool CanTranspose(TransposeKernel kernel, const TransposeProblem& problem, const DeviceTraits& traits);
 
-// Parts of the choice that a rung of the ladder needs, too.
+// Parts of the choice that are also used by a rung of the ladder.
 
 // Returns the fraction of tiles of tile_x x tile_y elements that is in use.
 double FillOf(const TileWalk& walk, std::int64_t tile_x, std::int64_t tile_y);
-// Tiles that are emptier leave too many lanes idle.
+// With a smaller fraction in use, tiles leave too many lanes idle.
 inline constexpr double kMinTileFill = 0.45;
 // Returns whether the problem has only one or two tiles.
 bool HasFewTiles(const TileWalk& walk);

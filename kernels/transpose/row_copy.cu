@@ -1,9 +1,9 @@
-// Variant `rows`, for where the innermost axis stays innermost: rows move as they are, so there is
-// nothing to transpose inside a tile and no shared memory is needed. Each thread stores a vector of 16 bytes
-// of the output, whatever the length of its rows, and finds where its elements come from: a row, or the end
-// of one and the beginning of the next.
+// Variant `rows`, for transpositions that keep the innermost axis innermost: rows are copied unchanged, so
+// there is nothing to transpose within a tile, and no shared memory is needed. Each thread stores a 16-byte
+// vector of the output, independent of the row length. Its elements come from one row, or from the end of one
+// row and the beginning of the next.
 //
-// Limit: device memory, for rows of a few sectors or more.
+// Limit: device memory, for rows of at least a few sectors.
 #include "kernels/gpu/run_walk.cuh"
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/kernels.h"
@@ -11,8 +11,9 @@
 namespace warpline {
 namespace {
 
-// One vector a thread, as of elementwise steps, which took 5 % longer with four
-// (docs/benchmarks/history.md#2026-11-25-drawn-problems): the device works along the output, as CTAs do.
+// One vector per thread, as in elementwise steps. Four vectors took 5 % longer
+// (docs/benchmarks/history.md#2026-11-25-drawn-problems): with one, the device works along the output, as
+// CTAs do.
 constexpr int kThreads = 256;
 constexpr int kVectorBytes = 16;
 

@@ -1,5 +1,5 @@
-// The kernel of the rungs that move single elements through shared memory. They differ in where the tile
-// keeps them, which is a Layout, and in how many elements a thread moves.
+// The kernel of the rungs that move single elements through shared memory. They differ in the Layout, which
+// defines the positions of elements in the tile, and in the number of elements per thread.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_SCALAR_TILE_CUH_
 #define WARPLINE_KERNELS_TRANSPOSE_SCALAR_TILE_CUH_
 
@@ -8,20 +8,20 @@
 
 namespace warpline {
 
-// Rows follow each other: a column of elements of 4 bytes lies in one bank.
+// Rows are contiguous: a column of 4-byte elements lies in one bank.
 struct RowMajorTile {
   static constexpr int kElements = kTileSide * kTileSide;
   __device__ static constexpr int Index(int y, int x) { return y * kTileSide + x; }
 };
 
-// CTAs of a multiprocessor that the compiler must leave registers for. Elements of 4 bytes need all the
-// threads there can be, even if that spills two registers; of 8 bytes enough is in flight anyway.
+// The CTAs per multiprocessor for which the compiler must leave registers. 4-byte elements need the maximum
+// number of threads, even if that spills two registers. 8-byte elements have enough data in flight anyway.
 template <typename T, int kRows>
 inline constexpr int kScalarTileBlocks = sizeof(T) == 4 ? kResidentThreads / (kTileSide * kRows) : 1;
 
-// Layout: kElements of shared memory; Index(y, x) is the place of element x of row y of the tile.
-// A CTA of kTileSide x kRows threads moves one tile; a warp runs along x of the input, then along y of the
-// output, so that both are coalesced wherever the walk has unit strides.
+// Layout: kElements of shared memory; Index(y, x) is the position of element x of row y of the tile. A CTA of
+// kTileSide x kRows threads moves one tile. A warp runs along x of the input, then along y of the output, so
+// that both are coalesced if the walk has unit strides.
 template <typename T, typename Layout, int kRows>
 __global__ void __launch_bounds__(kTileSide* kRows, kScalarTileBlocks<T, kRows>)
     TransposeThroughTile(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kTileSide* kRows, kScalarTileBlocks<T, kRows>)
   {
     const T* from =
         in + origin.in + (origin.x + lane) * walk.in_stride_x + (origin.y + row) * walk.in_stride_y;
-    // All loads are in flight before the first is stored.
+    // Issue all loads before the first store.
 #pragma unroll
     for (int i = 0; i < kPerThread; ++i) {
       if (lane < width && row + i * kRows < height) elements[i] = from[i * (kRows * walk.in_stride_y)];
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kTileSide* kRows, kScalarTileBlocks<T, kRows>)
   }
   __syncthreads();
 
-  // Here, too.
+  // Same here.
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) elements[i] = tile[Layout::Index(lane, row + i * kRows)];
   T* to = out + origin.out + (origin.x + row) * walk.out_stride_x + (origin.y + lane) * walk.out_stride_y;

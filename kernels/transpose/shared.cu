@@ -1,10 +1,10 @@
-// Variant `shared`: a tile of 32 x 32 elements waits in shared memory, one thread an element, so that reads
-// and writes of global memory are both coalesced.
+// Variant `shared`: a tile of 32 x 32 elements goes through shared memory, with one thread per element. So
+// reads and writes of global memory are both coalesced.
 //
-// Limit: the warp that reads a column of the tile finds all of it in one bank, as a row is a multiple of all
-// 32 banks: a 32-way conflict. Elements of 8 bytes are served to half a warp at a time, and its 16 lanes want
-// one pair of banks: a 16-way conflict each.
-// Next, `padded`: one more column, and each row of the tile begins in another bank.
+// Limit: a warp that reads a column of the tile finds all of it in one bank, because a row is a multiple of
+// 32 banks: a 32-way conflict. 8-byte elements are served to half a warp at a time, whose 16 lanes need the
+// same pair of banks: a 16-way conflict each.
+// Next, `padded`: with one more column, each row of the tile begins in another bank.
 #include "kernels/transpose/scalar_tile.cuh"
 
 namespace warpline {

@@ -1,8 +1,8 @@
-// Variant `shifted`: as `multi_element`, but without padding: row y of the tile is rotated by y places, so
-// that a column lies in 32 different banks (elements of 8 bytes: half a column in 16 different pairs) in
-// memory that is a power of two.
+// Variant `shifted`: same as `multi_element`, but without padding: row y of the tile is rotated by y
+// positions. So a column lies in 32 different banks (8-byte elements: half a column in 16 different pairs),
+// and the tile's size is a power of two.
 //
-// Limit: that of `multi_element`, single elements; and a rotation by one tears 16-byte chunks apart.
+// Limit: that of `multi_element`, single elements. Also, a rotation by one breaks 16-byte chunks.
 // Next, `swizzled`: XOR instead of a sum, which permutes aligned chunks of any size.
 #include "kernels/transpose/scalar_tile.cuh"
 

@@ -1,13 +1,13 @@
-// Variant `shuffle`: no shared memory and no barrier. A warp holds a tile of 32 x 32 elements, lane x one
-// column of it in registers, and transposes it in five steps: at step s, s = 16, 8, 4, 2, 1, lanes s apart
-// exchange the half of their registers that belongs to the other, which swaps the off-diagonal s x s blocks.
-// Both sides of global memory are coalesced.
+// Variant `shuffle`: no shared memory and no barrier. A warp holds a tile of 32 x 32 elements; lane x has
+// column x of it in registers. It transposes the tile in five steps: at step s, s = 16, 8, 4, 2, 1, lanes s
+// apart exchange half of their registers, which swaps the off-diagonal s x s blocks. Both sides of global
+// memory are coalesced.
 //
-// Limit: registers, 32 (or 64) a thread for the tile alone, so that fewer warps cover the latency; global
-// memory is accessed in single elements; and a warp issues 80 (or 160) shuffles in place of 64 accesses of
+// Limit: registers: 32 (or 64) per thread for the tile alone, so that fewer warps hide the latency. Global
+// memory is accessed in single elements. A warp issues 80 (or 160) shuffles instead of 64 accesses of shared
+// memory.
+// Next, `tiles`: elements are transposed in registers too, but within one thread, and chunks go through
 // shared memory.
-// Next, `tiles`: elements change places in registers too, but in those of one thread, and chunks go
-// the rest of the way through shared memory.
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/launch_tiles.cuh"
 
@@ -15,12 +15,12 @@ namespace warpline {
 namespace {
 
 constexpr int kLanes = 32;
-// 2 x 2 warps a CTA: together they touch 256 (or 512) bytes of each row, of the input and of the output.
+// 2 x 2 warps per CTA: together they touch 256 (or 512) bytes of each row, in the input and in the output.
 constexpr int kWarpsX = 2, kWarpsY = 2;
 constexpr int kThreads = kWarpsX * kWarpsY * kLanes;
 constexpr unsigned kAllLanes = 0xffffffff;
 
-// Column `lane` of the tile in, row `lane` out. Called by all lanes.
+// Input: column `lane` of the tile; output: row `lane`. All lanes must call it.
 template <typename T>
 __device__ void TransposeInWarp(T (&elements)[kLanes], int lane) {
 #pragma unroll

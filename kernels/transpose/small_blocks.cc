@@ -10,19 +10,19 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kMaxBytes = std::int64_t{kWordsOfBox} * kBlockThreads * kBlockWord;
-// Maximum bytes of a tile, so that two boxes fit. Together they have the shared memory of a kernel without
-// opt-in, less what the kernel has of its own.
+// Maximum bytes of a tile, so that two boxes fit. Together they use the shared memory of a kernel without
+// opt-in, minus the kernel's static shared memory.
 constexpr std::int64_t kMaxTile = ((48 << 10) - std::int64_t{kBoxesInTurn} * sizeof(BlocksAt)) / 2 / 16 * 16;
 constexpr std::int64_t kMinPadEvery = 32;
 static_assert(kMaxBytes + kMaxBytes / kMinPadEvery * kBlockWord <= kMaxTile);
 
-// How many of the innermost axes are a block: the same ones in input and output, which lie side by side, and
-// as many as fit a box. 0: none.
+// Returns how many of the innermost axes form a block. These axes are the same in input and output,
+// contiguous, and as many as fit into a box. 0: none.
 int AxesOfBlock(const CanonicalTranspose& transpose, int element_bytes) {
   const int rank = transpose.rank;
   int block = 0;
   std::int64_t stride = 1;
-  int outermost = rank;  // of those at the end of the output
+  int outermost = rank;  // of the axes at the end of the output
   for (int axes = 1; axes <= rank; ++axes) {
     const int axis = rank - axes;
     if (transpose.in_strides[axis] != stride) break;
@@ -34,8 +34,8 @@ int AxesOfBlock(const CanonicalTranspose& transpose, int element_bytes) {
   return block;
 }
 
-// How many different words a bank has to deliver, on the average of accesses of some warps, whose lanes
-// gather words that follow each other in the output.
+// Returns how many different words one bank must deliver, averaged over accesses of some warps whose lanes
+// gather words that are contiguous in the output.
 double ConflictsOf(const SmallBlocks& blocks, int element_bytes) {
   constexpr std::uint32_t kLanes = 32, kBanks = 32, kMaxWarps = 3;
   const auto per_word = static_cast<std::uint32_t>(kBlockWord / element_bytes);
@@ -69,8 +69,8 @@ void PadEvery(std::int64_t bytes, SmallBlocks& blocks) {
   blocks.tile_bytes = (blocks.PlaceOf(blocks.box_bytes - 1) / 16 + 1) * 16;
 }
 
-// Pads the box if it has bank conflicts. The padding comes after the number of bytes, or after each row of
-// the input, that leaves the fewest conflicts. Returns how many are left.
+// Pads the box if it has bank conflicts. Chooses the distance between paddings, in bytes or in rows of the
+// input, that leaves the fewest conflicts. Returns how many are left.
 double PadForBanks(std::int64_t row_bytes, int element_bytes, SmallBlocks& blocks) {
   PadEvery(0, blocks);
   SmallBlocks padded = blocks;
@@ -93,9 +93,9 @@ double PadForBanks(std::int64_t row_bytes, int element_bytes, SmallBlocks& block
 
 std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, std::size_t element_size,
                                            const DeviceTraits& traits, const void* in, const void* out) {
-  // Measured on an H200 (docs/benchmarks/2026-11-26-h200-planes.md). A CTA works out where elements are in
-  // the time of a box. CTAs that have one box more than others should not take much longer. Boxes with fewer
-  // bytes are over before the next one is there.
+  // Measured on an H200 (docs/benchmarks/2026-11-26-h200-planes.md). A CTA computes the positions of elements
+  // in the time that one box takes. CTAs that have one box more than others should not take much longer. A
+  // smaller box is finished before the next one is loaded.
   constexpr std::int64_t kMinBoxesEach = 8;
   const std::int64_t least_bytes = element_size == 1 ? 3 << 10 : 8 << 10;
   constexpr double kMaxConflicts = 3;
@@ -112,14 +112,14 @@ std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, 
     blocks.elements.Append(transpose.dims[axis], transpose.in_strides[axis]);
   }
   blocks.block = FastDivisor(block);
-  // Blocks that follow each other in both input and output.
+  // Blocks that are contiguous in both input and output.
   const int next = outer - 1;
   const bool follow = outer > 0 && transpose.perm[next] == next && transpose.in_strides[next] == block;
   const std::int64_t count = follow ? transpose.dims[next] : 1, block_bytes = block * element_bytes;
   const std::int64_t fit = kMaxBytes / block_bytes;
   std::int64_t of_box = std::min(count, fit);
   if (of_box < count) {
-    // Boxes that begin with sectors if there are any, else with words.
+    // Prefer boxes that begin at sector boundaries, otherwise at word boundaries.
     for (std::int64_t begin : {32, kBlockWord}) {
       const std::int64_t multiple = begin / std::gcd(begin, block_bytes);
       of_box = fit / multiple * multiple;

@@ -1,9 +1,10 @@
-// Variant `small_blocks`: blocks of a few KiB that stay contiguous, whatever the order of elements in them
-// (small_blocks.h). Input and output are copied word by word as they lie; what changes is which elements a
-// word of the output gathers in shared memory. That is the same in every box: a thread works it out once,
-// keeps it in registers, and goes from box to box. While it writes one box the next one is on its way.
+// Variant `small_blocks`: blocks of a few KiB that stay contiguous, with any order of elements inside
+// (small_blocks.h). Input and output are copied word by word in memory order. For each word of the output,
+// its elements are gathered from shared memory. Their positions are the same in every box: a thread computes
+// them once, keeps them in registers, and moves one box after another. While it writes one box, the next one
+// is being loaded.
 //
-// Limit: instructions and accesses of shared memory, one for each element.
+// Limit: instructions, and accesses of shared memory: one for each element.
 #include <cuda_pipeline_primitives.h>
 
 #include <type_traits>
@@ -20,7 +21,7 @@ template <int kBytes>
 using Element = std::conditional_t<kBytes == 1, std::uint8_t,
                                    std::conditional_t<kBytes == 2, std::uint16_t, std::uint32_t>>;
 
-// Numbers of 16 bits, two in a register.
+// 16-bit numbers, two per register.
 template <int kCount>
 class PackedNumbers {
  public:
@@ -39,7 +40,7 @@ class PackedNumbers {
   std::uint32_t words_[(kCount + 1) / 2];
 };
 
-// A call, as what it takes of registers must not add to what the loop over boxes has.
+// These are real calls, so that their registers do not add to those of the loop over boxes.
 __device__ __noinline__ std::uint32_t CallPlaceOfElement(const SmallBlocks& blocks, std::uint32_t index,
                                                          std::uint32_t element_bytes) {
   return blocks.PlaceOfElement(index, element_bytes);
@@ -55,7 +56,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockCtas)
   using T = Element<kBytes>;
   constexpr int kPerWord = kBlockWord / kBytes;
   extern __shared__ uint4 shared[];
-  __shared__ BlocksAt boxes_at[kBoxesInTurn];  // PlanSmallBlocks knows of it
+  __shared__ BlocksAt boxes_at[kBoxesInTurn];  // PlanSmallBlocks includes this in its limit
   char* const tiles = reinterpret_cast<char*>(shared);
   const std::uint32_t thread = threadIdx.x;
   const auto word_of = [thread](int i) { return thread + static_cast<std::uint32_t>(i) * kBlockThreads; };
@@ -69,7 +70,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockCtas)
       stored.Set(i * kPerWord + k, CallPlaceOfElement(blocks, word_of(i) * kPerWord + k, kBytes));
     }
   }
-  // Boxes of this CTA: blockIdx.x, and further ones a grid apart.
+  // This CTA moves boxes blockIdx.x, blockIdx.x + gridDim.x, and so on.
   const auto boxes = static_cast<int>((blocks.boxes - blockIdx.x + gridDim.x - 1) / gridDim.x);
   if (thread < static_cast<std::uint32_t>(boxes)) {
     boxes_at[thread] = CallLocateBlocks(blocks, blockIdx.x + std::int64_t{thread} * gridDim.x);
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockCtas)
         if (word_of(i) >= words) break;
         __pipeline_memcpy_async(tile + loaded[i], from + word_of(i) * kBlockWord, kBlockWord);
       }
-      // At the end of the last box along an axis.
+      // Loads the elements after the last whole word of a last box along an axis.
       if (kBytes < kBlockWord && thread < bytes % kBlockWord / kBytes) {
         const std::uint32_t at = words * kBlockWord + thread * kBytes;
         *reinterpret_cast<T*>(tile + blocks.PlaceOf(at)) = *reinterpret_cast<const T*>(from + at);

@@ -1,6 +1,6 @@
-// Transpositions that leave elements within small blocks, contiguous in the input as in the output: batches
-// of small matrices above all. How they are cut into boxes, and where elements lie in these, apart from the
-// kernel (small_blocks.cu) so that host tests can check it.
+// Transpositions within small blocks that are contiguous in input and output, mainly batches of small
+// matrices. Plans the boxes, and the positions of elements in them. Separate from the kernel
+// (small_blocks.cu), so that host tests can check it.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_SMALL_BLOCKS_H_
 #define WARPLINE_KERNELS_TRANSPOSE_SMALL_BLOCKS_H_
 
@@ -17,35 +17,36 @@
 namespace warpline {
 
 inline constexpr int kBlockWord = 4;  // bytes
-// Threads of a CTA, CTAs a multiprocessor, words of a box that a thread moves at most, and boxes of a CTA. It
-// ends then, so that kernels of short jobs, which go before others, find room.
+// The threads of a CTA, the CTAs per multiprocessor, the maximum words of a box per thread, and the maximum
+// boxes of a CTA. The CTA ends then, so that kernels of short jobs, which have priority, find room.
 inline constexpr int kBlockThreads = 384, kBlockCtas = 2, kWordsOfBox = 14, kBoxesInTurn = 32;
 
-// A box is several blocks that follow each other in input and output. It begins with a word of 4 bytes.
+// A box is several blocks that are contiguous in input and output. It begins on a 4-byte word boundary.
 struct SmallBlocks {
-  // From box to box, in bytes. Along the last axis boxes follow each other, the last of them a shorter one.
+  // The walk from box to box, in bytes. Along the last axis boxes are contiguous, and the last of them may be
+  // shorter.
   StridedCopy walk;
   std::int64_t boxes = 0;
   std::uint32_t box_bytes = 0, last_bytes = 0;
   FastDivisor block;  // elements
-  AxisWalk elements;  // of a block, in the order of the output: where they are in the input
-  // In shared memory a word of nothing follows every so many bytes, if that is not 0.
+  AxisWalk elements;  // of a block, in the order of the output: their offsets in the input
+  // In shared memory, one word of padding follows every `pad_every` bytes, if that is not 0.
   std::uint32_t pad_every = 0;
   FastDivisor pad_divisor;
-  std::uint32_t tile_bytes = 0;  // of a box in shared memory, a multiple of 16
+  std::uint32_t tile_bytes = 0;  // size of a box in shared memory, a multiple of 16
 
-  // The place in shared memory of a byte of the box.
+  // Returns the position in shared memory of a byte of the box.
   WARPLINE_HOST_DEVICE std::uint32_t PlaceOf(std::uint32_t byte) const {
     return pad_every == 0 ? byte : byte + pad_divisor.Quotient(byte) * kBlockWord;
   }
-  // The place in shared memory of the element that comes to lie at `index` of the box.
+  // Returns the position in shared memory of the element whose position in the output is `index` of the box.
   WARPLINE_HOST_DEVICE std::uint32_t PlaceOfElement(std::uint32_t index, std::uint32_t element_bytes) const {
     const std::uint32_t of_block = index - block.Quotient(index) * block.divisor;
     return PlaceOf((index - of_block + OffsetAt(elements, of_block)) * element_bytes);
   }
 };
 
-// A box: where it begins, and how many bytes it has.
+// A box: its offsets in input and output, and its bytes.
 struct BlocksAt {
   std::int64_t in = 0, out = 0;
   std::uint32_t bytes = 0;
@@ -65,8 +66,8 @@ WARPLINE_HOST_DEVICE inline BlocksAt LocateBlocks(const SmallBlocks& blocks, std
   return at;
 }
 
-// Elements of 1, 2 or 4 bytes. None where blocks do not fit a box, boxes would not begin with words, are
-// small or too few, or where lanes would find too many elements in one bank.
+// Elements have 1, 2 or 4 bytes. Returns nothing if blocks do not fit a box, or if boxes would not begin on
+// word boundaries, are small, or too few, or if lanes would find too many elements in one bank.
 std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                            const DeviceTraits& traits, const void* in, const void* out);
 

@@ -1,5 +1,5 @@
-// The axes that a copy between two layouts walks over. They are plain C arrays, as device code cannot index a
-// std::array.
+// The axes that a copy between two layouts walks over. They are plain C arrays, because device code cannot
+// index a std::array.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_STRIDED_COPY_H_
 #define WARPLINE_KERNELS_TRANSPOSE_STRIDED_COPY_H_
 
@@ -9,7 +9,7 @@
 
 namespace warpline {
 
-// A walk over up to kMaxRank axes, the last one fastest; strides in elements.
+// A walk over up to kMaxRank axes, the last one fastest. Strides are in elements.
 struct StridedCopy {
   int rank = 0;
   std::int64_t dims[kMaxRank] = {};

@@ -1,8 +1,8 @@
-// Variant `swizzled`: as `shifted`, but element x of row y lies at x XOR y: the swizzle of single elements.
-// Rows and columns have no conflicts, nothing is wasted, and the index takes one instruction.
+// Variant `swizzled`: same as `shifted`, but element x of row y lies at x XOR y: the swizzle of single
+// elements. Rows and columns have no conflicts, no memory is wasted, and the index needs one instruction.
 //
 // Limit: that of `multi_element`, single elements.
-// Next, `swizzled_vectorized`: the same XOR on chunks of 16 bytes.
+// Next, `swizzled_vectorized`: the same XOR on 16-byte chunks.
 #include "kernels/transpose/scalar_tile.cuh"
 #include "kernels/transpose/swizzle.h"
 
@@ -10,7 +10,7 @@ namespace warpline {
 namespace {
 
 struct SwizzledTile {
-  // A chunk is one element: those of 8 bytes have the same places.
+  // A chunk is one element. 8-byte elements use the same positions.
   static constexpr int kBytes = 4;
   static constexpr int kElements = kTileSide * kTileSide;
   __device__ static constexpr int Index(int y, int x) {

@@ -1,9 +1,9 @@
-// Variant `swizzled_vectorized`: as `vectorized`, with chunks of 16 bytes swizzled in the tile. Chunks stay
-// whole and aligned, so that the tile is filled by 16-byte stores; the gathers take single elements.
+// Variant `swizzled_vectorized`: same as `vectorized`, with 16-byte chunks swizzled in the tile. Chunks stay
+// whole and aligned, so that 16-byte stores fill the tile. The gathers read single elements.
 //
-// Limit: the gathers, a load of shared memory for each element.
-// Next, `shuffle`: no shared memory at all. `tiles`, the step after it, keeps the tile, but changes
-// elements' places in registers before they are stored, so that whole chunks are read.
+// Limit: the gathers: a load of shared memory for each element.
+// Next, `shuffle`: no shared memory at all. The step after that, `tiles`, keeps the tile, but transposes
+// elements in registers before they are stored, so that whole chunks are read.
 #include "kernels/transpose/vector_tile.cuh"
 
 namespace warpline {
@@ -13,8 +13,8 @@ template <typename T>
 struct SwizzledVectorTile {
   static constexpr int kVector = Vector16<T>::kSize;
   static constexpr int kElements = kTileSide * kTileSide;
-  // A gathering lane takes one element of each of kVector rows, and its neighbour those of the next kVector
-  // rows: with y / kVector, neighbours meet in 8 different chunks, 4 banks (or 2 pairs) of each.
+  // A gathering lane reads one element of each of kVector rows, and its neighbour reads the next kVector
+  // rows. With y / kVector, neighbours access 8 different chunks, and 4 banks (or 2 pairs) of each.
   __device__ static constexpr int Index(int y, int x) {
     return y * kTileSide +
            Swizzle<sizeof(T), kChunkBytes, kTileSide>::Chunk(y / kVector, x / kVector) * kVector +

@@ -7,7 +7,7 @@ namespace warpline {
 void TileWalk::CutInto(std::int64_t tile_x, std::int64_t tile_y) {
   tiles_x = CeilDiv(nx, tile_x);
   tiles_y = CeilDiv(ny, tile_y);
-  // Above this width, the CTAs that run at the same time would take less than four rows of tiles.
+  // Above this width, the CTAs that run at the same time would cover less than four rows of tiles.
   constexpr std::int64_t kMaxTilesInOneBand = 256, kBand = 32;
   band_x = tiles_x > kMaxTilesInOneBand && tiles_y > 1 ? kBand : tiles_x;
 }

@@ -1,5 +1,5 @@
-// A transposition as a batch of 2-D transpositions cut into tiles, one a CTA: how every kernel that moves
-// tiles finds its own.
+// A transposition as a batch of 2-D transpositions that are cut into tiles, one per CTA. Every kernel that
+// moves tiles locates its tile in this way.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_TILE_WALK_H_
 #define WARPLINE_KERNELS_TRANSPOSE_TILE_WALK_H_
 
@@ -13,20 +13,20 @@
 
 namespace warpline {
 
-// The fraction of the tiles along a side that is in use.
+// Returns the fraction of the tiles along a side that is in use.
 inline double FillOf(std::int64_t size, std::int64_t tile) {
   return static_cast<double>(size) / static_cast<double>(CeilDiv(size, tile) * tile);
 }
 
-// Tiles lie between the axes x and y; `batch` walks the others. Sizes and strides in elements.
+// Tiles lie between the axes x and y; `batch` walks over the other axes. Sizes and strides are in elements.
 struct TileWalk {
   std::int64_t nx = 1, ny = 1;
   std::int64_t in_stride_x = 0, in_stride_y = 0;
   std::int64_t out_stride_x = 0, out_stride_y = 0;
-  // The tiles of one matrix of the batch; set by CutInto. Tiles go along x first, but not all of the way in a
-  // matrix that is very wide. There, CTAs that run at the same time would write a piece of each row of the
-  // output. Other CTAs would write the next piece when the first is no longer in the L2. So tiles go down
-  // bands of band_x tiles.
+  // The tiles of one matrix of the batch; set by CutInto. Tiles are numbered along x first. But in a very
+  // wide matrix, the CTAs that run at the same time would then write only a piece of each output row, and
+  // other CTAs would write the next piece when the first is no longer in the L2 cache. So there, tiles are
+  // numbered down bands of band_x tiles.
   std::int64_t tiles_x = 0, tiles_y = 0, band_x = 0;
   StridedCopy batch;
 
@@ -37,11 +37,11 @@ struct TileWalk {
   bool TakesVectors(std::int64_t elements) const;
 };
 
-// x is the innermost axis of the input and y that of the output. Where these are one axis, y is the next one
-// out in the output, and where there is none, ny is 1: any problem is a walk, if not a fast one.
+// x is the innermost axis of the input, y that of the output. If these are the same axis, y is the next axis
+// outwards in the output. If there is none, ny is 1. So any problem can be a walk, although not a fast one.
 TileWalk MakeTileWalk(const CanonicalTranspose& transpose);
 
-// The place where a tile begins: its coordinates, and the offsets of its matrix in input and output.
+// The position where a tile begins: its coordinates, and the offsets of its matrix in input and output.
 struct TileOrigin {
   std::int64_t x = 0, y = 0;
   std::int64_t in = 0, out = 0;
@@ -65,7 +65,8 @@ WARPLINE_HOST_DEVICE inline TileOrigin LocateTile(const TileWalk& walk, std::int
   return origin;
 }
 
-// The same in bands of band_x tiles. A function of its own, as it takes more registers than all kernels have.
+// Same, in bands of band_x tiles. A separate function, because it needs more registers than some kernels
+// have.
 WARPLINE_HOST_DEVICE inline TileOrigin LocateTileInBands(const TileWalk& walk, std::int64_t index,
                                                          std::int64_t tile_x, std::int64_t tile_y) {
   TileOrigin origin;

@@ -1,10 +1,10 @@
-// Variant `tiles`: a batch of 2-D transpositions between x, the innermost axis of
-// the input, and y, the innermost axis of the output. Global and shared memory are both accessed in 16-byte
-// vectors free of bank conflicts: the elements change places in registers, on the way between the two.
+// Variant `tiles`: a batch of 2-D transpositions between x, the innermost axis of the input, and y, the
+// innermost axis of the output. Global and shared memory are both accessed in 16-byte vectors without bank
+// conflicts. In between, the elements are transposed in registers.
 //
-// Limit: device memory, for sides of half a tile or more that are multiples of 16 bytes. Other files move
-// what is not: odd sides and sides of several axes (odd_tiles.cu), pixels of few channels (channels.cu) or of
-// any number (channel_words.cu), small matrices (small_blocks.cu), short axes (packed_box.cu).
+// Limit: device memory, for sides of at least half a tile that are multiples of 16 bytes. Other files handle
+// the rest: odd sides and sides of several axes (odd_tiles.cu), pixels with few channels (channels.cu) or any
+// number (channel_words.cu), small matrices (small_blocks.cu), short axes (packed_box.cu).
 #include "kernels/allow_shared_bytes.h"
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/kernels.h"
@@ -15,8 +15,8 @@
 namespace warpline {
 namespace {
 
-// One CTA moves one tile of kTile x kTile elements; a thread loads one micro-tile of it. The walk has unit
-// strides, which the compiler must know: hence walk.in_stride_x and walk.out_stride_y do not occur.
+// One CTA moves one tile of kTile x kTile elements; a thread loads one micro-tile of it. The compiler must
+// know that the walk has unit strides, so walk.in_stride_x and walk.out_stride_y are not used.
 template <typename T, int kSideOfTile>
 __global__ void __launch_bounds__(TransposeTile<sizeof(T), kSideOfTile>::kThreads)
     TransposeTiles(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(TransposeTile<sizeof(T), kSideOfTile>::kThread
   const std::int64_t x0 = origin.x, y0 = origin.y;
   in += origin.in;
   out += origin.out;
-  // Neighbouring lanes take neighbouring chunks of a row, of the input here and of the output below.
+  // Neighbouring lanes access neighbouring chunks of a row: of the input here, and of the output below.
   const int lane = threadIdx.x % kSide;
   const int group = threadIdx.x / kSide;
   {
@@ -77,15 +77,15 @@ cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream
 using LargeTile = TransposeTile<1>;
 using SmallTile = TransposeTile<1, 8>;
 
-// Returns whether a multiprocessor has shared memory for two large tiles of bytes. GPUs for graphics have 100
-// KiB.
+// Returns whether a multiprocessor has shared memory for two large tiles of bytes. Graphics GPUs have only
+// 100 KiB.
 bool HoldsTwoLargeTiles(const DeviceTraits& traits) {
   const int capability = traits.compute_capability;
   return capability != 86 && capability != 89 && capability < 120;
 }
 
-// Returns whether the large tiles of bytes are worth it. All multiprocessors must have several of them, two
-// at a time. The tiles at the ends must not be much emptier than small ones would be.
+// Returns whether the large tiles of bytes pay off. Each multiprocessor must have several of them, two at a
+// time. The tiles at the ends must not be much emptier than small ones would be.
 bool SuitLargeTiles(TileWalk walk, const DeviceTraits& traits) {
   constexpr std::int64_t kMinTilesEach = 4;
   constexpr double kMaxArea = 1.05;

@@ -1,7 +1,8 @@
-// Variant `unpadded`: `multi_element` without the pad, so that the two differ by bank conflicts alone.
-// `shared` and `padded` do too, but with one element a thread they wait for memory as long as for banks.
+// Variant `unpadded`: `multi_element` without the pad, so that the two differ only by bank conflicts.
+// `shared` and `padded` differ in the same way, but with one element per thread they wait for memory as long
+// as for banks.
 //
-// Limit: the conflicts of `shared`, 32-way, or 16-way of elements of 8 bytes.
+// Limit: the conflicts of `shared`: 32-way, or 16-way for 8-byte elements.
 #include "kernels/transpose/scalar_tile.cuh"
 
 namespace warpline {

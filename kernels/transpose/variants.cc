@@ -13,7 +13,7 @@ using TransposeVariant = CudaVariant<TransposeProblem>;
 
 bool AnyProblem(const TransposeProblem&, const DeviceTraits&) { return true; }
 
-// Elements of 4 or 8 bytes, the sizes that the rungs of the ladder are written for.
+// True for elements of 4 or 8 bytes, the sizes that the rungs of the ladder support.
 bool IsWord(DType dtype) { return SizeOf(dtype) == 4 || SizeOf(dtype) == 8; }
 
 bool TakesVectors(const TransposeProblem& problem, const DeviceTraits&) {
@@ -36,7 +36,7 @@ constexpr TransposeVariant Row(int step, std::string_view name, std::string_view
           .step = step};
 }
 
-// The launcher of one kernel of the server's own choice.
+// Launches one of the kernels that the server itself can choose.
 template <TransposeKernel kKernel>
 cudaError_t LaunchBy(const TransposeProblem& problem, const Operands& operands, const CudaContext& context,
                      cudaStream_t stream) {
@@ -50,10 +50,10 @@ cudaError_t LaunchBy(const TransposeProblem& problem, const Operands& operands, 
   return LaunchPlan(*plan, context.traits, in, operands.out, stream);
 }
 
-// The older name of these kernels.
+// The older name for all of these kernels.
 constexpr std::string_view kGroup = "swizzled_packed";
 
-// The cost of a kernel whose tiles a problem may leave nearly empty, if a request asks for it by its name.
+// The cost of a kernel whose tiles may be nearly empty, if a request asks for it by name.
 VariantCost TileCost(const TransposeProblem& problem, const DeviceTraits&) {
   if (problem.shape.Count() == 0) return {};
   const TileWalk walk = MakeTileWalk(Canonicalize(problem));
@@ -61,7 +61,8 @@ VariantCost TileCost(const TransposeProblem& problem, const DeviceTraits&) {
   return {.transfer = HasFewTiles(walk) ? 1 : 1 / FillOf(walk, side, side)};
 }
 
-// A kernel of PlanTranspose, for elements of up to kMaxBytes. Only a plan chooses it.
+// A row for a kernel of PlanTranspose, for elements of up to kMaxBytes. The server chooses it only through a
+// plan.
 template <TransposeKernel kKernel, std::size_t kMaxBytes = 16>
 constexpr TransposeVariant Planned(std::string_view summary, int step = 0) {
   return {.name = Name(kKernel),
@@ -87,16 +88,17 @@ VariantCost Slower(const TransposeProblem&, const DeviceTraits&) {
 
 constexpr bool (*kAnyDType)(DType) = [](DType) { return true; };
 
-// Sides that fill tiles of 32 x 32 elements, where the choice would take larger tiles or boxes; and of 8
-// bytes those that fill such tiles in part, of which this rung leaves out the rest sooner. By tuning of 256
-// transposes on an H200 (docs/benchmarks/2026-11-23-h200-tuning.md): 1.05 to 1.3 times as fast.
+// True for sides that fill tiles of 32 x 32 elements, if the server would otherwise choose larger tiles or
+// boxes. For 8-byte elements, true for sides that fill such tiles only in part, because this rung skips the
+// empty part sooner. From tuning of 256 transposes on an H200 (docs/benchmarks/2026-11-23-h200-tuning.md):
+// 1.05 to 1.3 times as fast.
 bool FillsSmallTiles(const TransposeProblem& problem, const DeviceTraits& traits) {
   if (problem.shape.Count() == 0 || !TakesVectors(problem, traits)) return false;
   const TileWalk walk = MakeTileWalk(Canonicalize(problem));
   if (HasFewTiles(walk)) return false;
   constexpr std::int64_t kTile = 32;
   const double fill = FillOf(walk, kTile, kTile);
-  // The other kernel takes the tiles of a much wider matrix in bands.
+  // For much wider matrices, the other kernel numbers tiles in bands.
   constexpr std::int64_t kWide = 1 << 16;
   if (SizeOf(problem.dtype) == 8) {
     return fill >= 0.5 && fill < 0.9 && (walk.nx <= kWide || walk.ny <= kTile);
@@ -104,7 +106,8 @@ bool FillsSmallTiles(const TransposeProblem& problem, const DeviceTraits& traits
   return fill >= 0.9 && FillOf(walk, 2 * kTile, 2 * kTile) < kMinTileFill;
 }
 
-// A rung that is the choice for some, the kernels of plans, the ladder, the oracle.
+// In order: a rung that is the server's choice for some problems, the kernels of plans, the ladder, the
+// oracle.
 constexpr TransposeVariant kVariants[] = {
     {.name = "padded_vectorized",
      .summary = "16-byte vectors of global memory, padded tile",

@@ -1,6 +1,6 @@
-// The kernel of the rungs that access global memory in 16-byte vectors and shared memory, on one side at
-// least, in single elements. They differ in where the tile keeps the elements and how a vector gets there,
-// which is a Layout.
+// The kernel of the rungs that access global memory in 16-byte vectors, and shared memory in single elements
+// on at least one side. They differ in the Layout, which defines the positions of elements in the tile, and
+// how a vector is stored there.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_VECTOR_TILE_CUH_
 #define WARPLINE_KERNELS_TRANSPOSE_VECTOR_TILE_CUH_
 
@@ -13,14 +13,15 @@
 
 namespace warpline {
 
-// Eight lanes move 128 bytes of a row, so that a warp has 4 rows of the tile: of elements of 8 bytes, whose
-// rows are twice as long, it takes the left half first.
+// Eight lanes move 128 bytes of a row, so that a warp has 4 rows of the tile. Rows of 8-byte elements are
+// twice as long: the warp moves the left half first.
 inline constexpr int kVectorLanes = 8;
 inline constexpr int kVectorThreads = kTileSide * kVectorLanes;
 
-// Layout: kElements of shared memory; Index(y, x) is the place of element x of row y of the tile; Store(tile,
-// y, x, vector) puts a vector at elements x, x + 1, ... of row y. In, out and strides are aligned to
-// vectors, and sizes are multiples of them: a vector is inside or outside as a whole.
+// Layout: kElements of shared memory; Index(y, x) is the position of element x of row y of the tile;
+// Store(tile, y, x, vector) stores a vector at elements x, x + 1, ... of row y. In, out and strides must be
+// aligned to vectors, and sizes must be multiples of them: a vector is either completely inside or completely
+// outside.
 template <typename T, typename Layout>
 __global__ void __launch_bounds__(kVectorThreads)
     TransposeVectors(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(kVectorThreads)
   }
 }
 
-// `Layout` takes the type of element. For problems whose walk TakesVectors.
+// `Layout` is a template of the element type. For problems whose walk satisfies TakesVectors.
 template <template <typename> typename Layout>
 cudaError_t LaunchVectors(const TransposeProblem& problem, const Operands& operands, cudaStream_t stream) {
   const auto bases =

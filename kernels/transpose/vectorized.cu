@@ -1,10 +1,10 @@
-// Variant `vectorized`: a thread loads 16 bytes of a row of the input, puts them into an unpadded tile as
-// they are, gathers 16 bytes of a column and stores them to a row of the output. A quarter (or half) of the
+// Variant `vectorized`: a thread loads 16 bytes of an input row, stores them unchanged in an unpadded tile,
+// gathers 16 bytes of a column, and stores these to an output row. This needs a quarter (or half) of the
 // instructions on global memory.
 //
-// Limit: the gathers. At each step 8 lanes want one column of rows that are whole multiples of all banks
-// apart: an 8-way conflict, of 8-byte elements in each half of a warp.
-// Next, `padded_vectorized`: a padded tile, at the price of 16-byte accesses to it.
+// Limit: the gathers. At each step 8 lanes access one column of rows whose distance is a multiple of all
+// banks: an 8-way conflict (for 8-byte elements, in each half of a warp).
+// Next, `padded_vectorized`: a padded tile, which prevents 16-byte accesses to it.
 #include "kernels/transpose/vector_tile.cuh"
 
 namespace warpline {

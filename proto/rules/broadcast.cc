@@ -12,13 +12,14 @@
 namespace warpline {
 namespace {
 
-// The size along an axis of the result. Operands have their last axes in common.
+// Returns the operand's size along an axis of the result. The operand's axes align with the last axes of the
+// result.
 std::int64_t SizeAlong(const Operand& operand, int rank, int axis) {
   const int own = axis - (rank - operand.shape.rank);
   return own < 0 ? 1 : operand.shape[own];
 }
 
-// The shape that is asked for. All inputs can be broadcast to it.
+// Returns the shape that the map asks for. All inputs must be broadcastable to it.
 absl::StatusOr<Shape> GivenShape(const OperandList& inputs, const v1::MapStep& map) {
   ASSIGN_OR_RETURN(const Shape shape, CheckShape("shape", map.shape()));
   for (const Operand* input : inputs) {

@@ -1,4 +1,4 @@
-// How the operands of a map lie in its shape.
+// Broadcasts the operands of a map to its shape.
 #ifndef WARPLINE_PROTO_RULES_BROADCAST_H_
 #define WARPLINE_PROTO_RULES_BROADCAST_H_
 
@@ -8,10 +8,12 @@
 
 namespace warpline {
 
-// The strides by which a map of this rank reads the operand: 0 along axes where it has one element.
+// Returns the strides by which a map of this rank reads the operand. They are 0 along axes where it has one
+// element.
 Strides BroadcastStrides(const Operand& operand, int rank);
 
-// The shape of the map: the one that it asks for, or the smallest to which all inputs can be broadcast.
+// Returns the shape of the map: the shape that it asks for, or the smallest one to which all inputs can be
+// broadcast.
 absl::StatusOr<Shape> MapShape(const OperandList& inputs, const v1::MapStep& map);
 
 }  // namespace warpline

@@ -55,13 +55,13 @@ absl::StatusOr<DType> CheckGemmOutDType(v1::DataType data_type, const GemmProble
                                  " can give: ", TypeName(problem.OutDType()), other));
 }
 
-// The size of batch axis `axis`, counted from the innermost; 1 for axes beyond the outermost.
+// Returns the size of batch axis `axis`, counted from the innermost; 1 for axes beyond the outermost.
 std::int64_t BatchSize(const Shape& shape, int axis) {
   const int i = shape.rank - 3 - axis;
   return i < 0 ? 1 : shape[i];
 }
 
-// Appends the batch axes, outermost first, to `d`, which must not have them yet.
+// Appends the batch axes, outermost first, to `d`, which must not contain them yet.
 absl::Status BroadcastBatches(const Operand& a, const Operand& b, Shape& d) {
   for (int axis = std::max(a.shape.rank, b.shape.rank) - 3; axis >= 0; --axis) {
     ASSIGN_OR_RETURN(const std::int64_t size,
@@ -72,11 +72,11 @@ absl::Status BroadcastBatches(const Operand& a, const Operand& b, Shape& d) {
   return absl::OkStatus();
 }
 
-// Which matrices of the operands make those of d; c may be null.
+// Returns which matrices of the operands each matrix of d uses; c may be null.
 GemmBatch BatchOf(const Shape& a, const Shape& b, const Shape* c, const Shape& d) {
   const int axes = d.rank - 2;
-  // How many matrices lie between neighbours along each axis, counted from the innermost; 0 where the operand
-  // has only one for all.
+  // The number of matrices between neighbours along each axis, counted from the innermost. 0 if the operand
+  // has only one matrix along that axis.
   const auto strides = [&](const Shape& shape) {
     Strides result{};
     std::int64_t stride = 1;
@@ -95,7 +95,7 @@ GemmBatch BatchOf(const Shape& a, const Shape& b, const Shape* c, const Shape& d
   return batch;
 }
 
-// Matrices of A that lie one after the other and meet the same B are one matrix of more rows.
+// If consecutive matrices of A use the same B, they are treated as one matrix with more rows.
 void FoldBatch(GemmProblem& problem) {
   GemmBatch& batch = problem.batch;
   const int inner = batch.rank - 1;
@@ -105,14 +105,15 @@ void FoldBatch(GemmProblem& problem) {
   if (folded == 0) return;
   problem.m *= folded;
   batch = batch.Outer();
-  // A and C are counted in the larger matrices now. Their axes are dense or broadcast, so it divides them.
+  // Strides of A and C now count the larger matrices. Their axes are dense or broadcast, so the division is
+  // exact.
   for (int i = 0; i < batch.rank; ++i) {
     batch.a[i] /= folded;
     batch.c[i] /= folded;
   }
 }
 
-// Matrices whose columns are rows in memory are the transposes of what is there.
+// If the columns of a matrix are the rows in memory, the stored matrix is its transpose.
 void TakeLayout(const Operand& x, bool& transposed, std::int64_t& row_stride) {
   std::optional<std::int64_t> rows = RowStrideOf(x);
   if (!rows.has_value()) {
@@ -179,7 +180,8 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
   ASSIGN_OR_RETURN(problem.out_dtype, CheckGemmOutDType(options.out_data_type, problem));
   ASSIGN_OR_RETURN(problem.activation, CheckActivation(options.activation, a.dtype));
   ASSIGN_OR_RETURN(const Precision precision, CheckPrecision(options.precision));
-  // The precision is of no consequence to other types. Leaving it out spares them a graph for each precision.
+  // The precision has no effect on other types. Without it, they need only one graph instead of one per
+  // precision.
   if (problem.dtype == DType::kF32) problem.precision = precision;
 
   const auto size = [](const Operand& x, bool columns) { return x.shape[x.shape.rank - (columns ? 1 : 2)]; };

@@ -23,7 +23,7 @@ namespace {
 
 std::string NameOf(MapOp op) { return std::string(Name(op)); }
 
-// The data types of a set, as in "i8, f16".
+// Returns the names of the data types in a set, as in "i8, f16".
 std::string NamesIn(unsigned set) {
   std::string names;
   for (DType dtype : kAllDTypes) {
@@ -32,12 +32,12 @@ std::string NamesIn(unsigned set) {
   return names;
 }
 
-// Complex numbers have no order.
+// Returns true for operations that compare. Complex numbers have no order.
 bool NeedsOrder(MapOp op) {
   return (op >= MapOp::kMinimum && op <= MapOp::kClip) || (op >= MapOp::kLess && op <= MapOp::kGreaterEqual);
 }
 
-// Returns whether a message has the field: -0.0 is sent, and so is a token for it.
+// Returns whether a message has the field. -0.0 counts as given, and so does its token.
 bool IsGiven(double content) { return std::bit_cast<std::uint64_t>(content) != 0; }
 
 bool FitsInto(DType dtype, std::int64_t value) {
@@ -49,7 +49,7 @@ bool FitsInto(DType dtype, std::int64_t value) {
   return value < range && value >= (IsSigned(dtype) ? -range : 0);
 }
 
-// Checks the nodes of one map in their order, and collects its problem.
+// Checks the nodes of one map in order, and builds its problem.
 class MapRules {
  public:
   MapRules(const OperandList& inputs, MapProblem& problem, std::vector<ReadScalars>& scalars)
@@ -85,7 +85,7 @@ class MapRules {
     return absl::OkStatus();
   }
 
-  // Takes the nodes that are results beside the last one, once all nodes have been added.
+  // Adds the nodes that are results in addition to the last one. Call it after all nodes have been added.
   absl::Status AddFurther(const v1::MapStep& map) {
     for (int i = 0; i < map.outputs_size(); ++i) {
       const std::string field = absl::StrCat("outputs[", i, "].node");
@@ -107,7 +107,7 @@ class MapRules {
   }
 
   absl::Status CheckAllUsed() const {
-    // The readers of the others have given it.
+    // All other constants have got their data type from the nodes that read them.
     for (const Untyped& constant : untyped_) {
       if (!used_[constant.value] && constant.value + 1 != used_.size()) continue;
       return FieldError(absl::StrCat("nodes[", constant.value - count_, "].data_type"), "missing");
@@ -121,7 +121,7 @@ class MapRules {
   }
 
  private:
-  // A constant without a data type, which takes that of the operands beside it.
+  // A constant without a data type. It gets the type of the other operands.
   struct Untyped {
     std::size_t value = 0;
     const v1::MapNode* node = nullptr;
@@ -143,7 +143,7 @@ class MapRules {
                         [&](const Untyped& each) { return each.value == static_cast<std::size_t>(value); });
   }
 
-  // Gives the constants among the operands of a node their data types.
+  // Sets the data types of constants among the operands of a node.
   absl::Status TypeConstants(MapOp op, const v1::MapNode& node, ScalarReader read) {
     const int first = op == MapOp::kWhere ? 1 : 0;
     std::optional<DType> dtype;
@@ -213,7 +213,7 @@ class MapRules {
   }
 
   static absl::StatusOr<MapOp> CheckOp(v1::MapOp op) {
-    // Each number of the API's enumeration is ours plus one; a test compares the names.
+    // Each number of the API's enumeration is the MapOp value plus one; a test compares the names.
     static_assert(kMapOps.size() == v1::MapOp_MAX);
     if (op > v1::MAP_OP_UNSPECIFIED && op <= v1::MapOp_MAX) return static_cast<MapOp>(op - 1);
     if (op == v1::MAP_OP_UNSPECIFIED) return FieldError("op", "missing");
@@ -333,7 +333,7 @@ class MapRules {
     return absl::OkStatus();
   }
 
-  // The power of an integer, if it is a constant, must not be negative.
+  // Checks that an integer power is not negative, if it is a constant.
   absl::Status CheckPower(std::int32_t value) const {
     if (static_cast<std::size_t>(value) < count_) return absl::OkStatus();
     const MapNode& power = problem_.nodes[static_cast<std::size_t>(value) - count_];
@@ -346,7 +346,7 @@ class MapRules {
 
   MapProblem& problem_;
   std::vector<ReadScalars>& scalars_;
-  const std::size_t count_;   // of inputs
+  const std::size_t count_;   // number of inputs
   std::vector<DType> types_;  // of values: inputs, then nodes
   std::vector<bool> used_;
   std::vector<Untyped> untyped_;

@@ -21,7 +21,7 @@ namespace {
 bool IsCast(DType dtype) { return Has(RowOf(MapOp::kCast).takes, dtype); }
 
 absl::StatusOr<ReduceOp> CheckReduceOp(v1::ReduceOp op) {
-  // Each number of the API's enumeration is ours plus one.
+  // Each number of the API's enumeration is the ReduceOp value plus one.
   static_assert(static_cast<int>(ReduceOp::kSum) + 1 == v1::REDUCE_OP_SUM);
   static_assert(static_cast<int>(ReduceOp::kLogSumExp) + 1 == v1::REDUCE_OP_LOGSUMEXP);
   static_assert(kAllReduceOps.size() == v1::REDUCE_OP_LOGSUMEXP);
@@ -152,7 +152,7 @@ absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y) {
   RETURN_IF_ERROR(CheckSameType(y, x.dtype, x.field));
   Shape shape;
   const int rank = std::max(x.shape.rank, y.shape.rank);
-  // The axis of an operand that meets axis i of the result, if it has one.
+  // Returns the operand's axis that corresponds to axis i of the result; negative if it has none.
   const auto axis_of = [rank](const Operand& operand, int i) { return i - (rank - operand.shape.rank); };
   const auto size_of = [&](const Operand& operand, int i) {
     const int axis = axis_of(operand, i);

@@ -1,6 +1,6 @@
-// The rules of one operation: makes a valid problem from its operands and options, or says why there is none.
-// They are the same for a request of one operation and for a step of a program, in the server and in its
-// clients. Pure.
+// The rules of one operation. They make a valid problem from its operands and options, or return why they are
+// invalid. The same rules apply to a request of one operation and to a step of a program, in the server and
+// in its clients. Pure.
 #ifndef WARPLINE_PROTO_RULES_CONVERT_STEP_H_
 #define WARPLINE_PROTO_RULES_CONVERT_STEP_H_
 
@@ -21,41 +21,41 @@ namespace warpline {
 
 // An operand of a step: a tensor, or a view of one.
 struct Operand {
-  std::string field;  // as errors name it: "a", or "inputs[0]"
+  std::string field;  // its name in errors: "a", or "inputs[0]"
   int tensor = -1;    // index into Program::tensors
   DType dtype = DType::kF32;
   Shape shape;
-  Strides strides{};        // may be negative; along axes of size 1 they mean nothing
-  std::int64_t offset = 0;  // of the first element, in elements from the start of the tensor
-  // The tensor that says how many elements the first axis has, if that is known only after the run: `shape`
-  // has the most. -1: `shape` is known.
+  Strides strides{};        // may be negative; irrelevant along axes of size 1
+  std::int64_t offset = 0;  // position of the first element, in elements from the start of the tensor
+  // The tensor that contains the number of elements along the first axis, if that is known only after the
+  // run. Then `shape` has the maximum. -1: `shape` is exact.
   int count_tensor = -1;
 };
 
-// The operands of a step, in order. In a client, those that are unknown are null.
+// The operands of a step, in order. In a client, an unknown operand is null.
 using OperandList = std::vector<const Operand*>;
 
-// A scalar as a request has it. Rules look at the value alone, and decide the same for all values of one
-// class (scalar_class.h). `number` is the caller's name for the scalar, which the rules pass on: nothing if
-// the request leaves it out.
+// A scalar of a request. Rules look only at the value, and decide the same for all values of one class
+// (scalar_class.h). `number` identifies the scalar for the caller; rules only pass it on. It is empty if the
+// request does not contain the scalar.
 struct Scalar {
   double value = 0;
   std::optional<std::size_t> number{};
 };
 
-// Reads a scalar that a message has. `given` is the content of the field: the value itself in a client, and a
-// token for it in a header that the server has scanned.
+// Reads a scalar of a message. `given` is the content of the field: in a client the value itself, in a header
+// that the server has scanned a token for it.
 using ScalarReader = absl::FunctionRef<absl::StatusOr<Scalar>(const char* field, double given)>;
 
 // Scalars of a step, as in StepScalars.
 struct ReadScalars {
   Scalar alpha, beta;
-  bool integers = false;  // the step computes in integers, and so the values are
-  // An integer that is part of the plan, as alpha.
+  bool integers = false;  // the step computes in integers, so the values are integers
+  // Set for an integer constant of a map. It is part of the plan, and takes the place of alpha.
   std::optional<std::int64_t> integer{};
 };
 
-// A step whose places among the tensors (Step::output and Step::further) are still open, and its results.
+// A step and its results. Its tensor indices (Step::output and Step::further) are not set yet.
 struct ConvertedStep {
   Step step;
   TensorSpec output;
@@ -83,26 +83,26 @@ struct ReduceOptions {
   std::int32_t ddof = 0;
 };
 
-// Returns whether C is read. This depends on the value of beta that kernels compute with, so that all kernels
-// agree. The result is the same for all values of one class (scalar_class.h).
+// Returns whether C is read. This depends on the value of beta as kernels compute with it, so that all
+// kernels agree. The result is the same for all values of one class (scalar_class.h).
 bool ReadsC(DType dtype, double beta);
-// The same for operands of a type that need not be known. Nothing if the result depends on it.
+// Same for operands whose type may be unknown. Returns nothing if the result depends on the type.
 std::optional<bool> ReadsC(std::optional<DType> dtype, double beta);
-// INVALID_ARGUMENT unless a request that reads C has it.
+// Returns INVALID_ARGUMENT if the request reads C but does not contain it.
 absl::Status CheckHasC(bool reads_c, bool has_c, double beta);
 
-// Operands of a transpose and of a reduction have rows (RowStrideOf), and so have c and bias; a and b are
-// IsMatrices. The others may be any views.
+// Operands of a transpose and of a reduction must have rows (RowStrideOf), and so must c and bias. a and b
+// must satisfy IsMatrices. Other operands may be any views.
 absl::StatusOr<ConvertedStep> ConvertTranspose(const Operand& x, const TransposeOptions& options);
-// `c` is not null if ReadsC holds. A request may also give a `c` that is not read; its type and shape must
-// fit all the same. `bias` may be null.
+// `c` must not be null if ReadsC holds. A request may also contain a `c` that is not read; its type and shape
+// must still fit. `bias` may be null.
 absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, const Operand* c,
                                           const Operand* bias, const GemmOptions& options);
 absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOptions& options);
 absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type);
 absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& factor);
 absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y);
-// The counts of inputs and nodes, and of results (ProgramRules), must have been checked.
+// The counts of inputs, nodes and results (ProgramRules) must have been checked before ConvertMap is called.
 absl::Status CheckMapCounts(std::size_t inputs, const v1::MapStep& map);
 absl::StatusOr<ConvertedStep> ConvertMap(const OperandList& inputs, const v1::MapStep& map,
                                          ScalarReader scalars);

@@ -1,4 +1,4 @@
-// How rules of operations that take several steps add them to a program.
+// Lets the rules of operations that consist of several steps add these steps to a program.
 #ifndef WARPLINE_PROTO_RULES_EMIT_STEP_H_
 #define WARPLINE_PROTO_RULES_EMIT_STEP_H_
 
@@ -11,12 +11,12 @@
 
 namespace warpline {
 
-// Adds a step to a program and returns its result: tensor `into`, of which it writes a part, or a new one if
-// that is -1. Further results are the tensors after it.
+// Adds a step to a program and returns its result. `into` is a tensor of which the step writes a part; -1: it
+// writes a new tensor. Further results are the tensors after it.
 using EmitStep =
     absl::FunctionRef<absl::StatusOr<Operand>(ConvertedStep step, const std::string& variant, int into)>;
 
-// The results of a step: its own, and a further one if it has any.
+// The results of a step: the main one, and an additional one if there is any.
 struct StepResults {
   Operand own;
   std::optional<Operand> further{};

@@ -11,7 +11,7 @@
 namespace warpline {
 namespace {
 
-// No index is in the range of an empty axis.
+// Along an empty axis, no index is in range.
 absl::Status CheckAxisHasElements(const Operand& x, int axis, const Shape& result) {
   if (x.shape[axis] > 0 || result.Count() == 0) return absl::OkStatus();
   return FieldError(x.field + ".shape", absl::StrCat(ToString(x.shape), "; axis ", axis,
@@ -24,7 +24,7 @@ absl::Status CheckSameRank(const Operand& x, const Operand& indices) {
                     absl::StrCat("rank ", indices.shape.rank, ", but ", x.field, " has rank ", x.shape.rank));
 }
 
-// The strides of an operand along axes to which it is broadcast.
+// Returns the strides of an operand, with 0 along axes to which it is broadcast.
 Strides RepeatedStrides(const Operand& x) {
   Strides strides = x.strides;
   for (int i = 0; i < x.shape.rank; ++i) {
@@ -33,7 +33,7 @@ Strides RepeatedStrides(const Operand& x) {
   return strides;
 }
 
-// Adds a take of x along an axis, by places that are dense.
+// Adds a take of x along an axis, with dense indices.
 absl::StatusOr<Operand> EmitTake(const Operand& x, const Operand& places, int along,
                                  const TakeProblem& problem, const std::string& variant, EmitStep emit) {
   RETURN_IF_ERROR(CheckAxisHasElements(x, along, problem.shape));

@@ -1,4 +1,4 @@
-// The rules of operations that read places from an operand.
+// The rules of operations with indices.
 #ifndef WARPLINE_PROTO_RULES_INDEX_STEPS_H_
 #define WARPLINE_PROTO_RULES_INDEX_STEPS_H_
 
@@ -11,8 +11,8 @@
 
 namespace warpline {
 
-// Each returns the result. Indices are copied first unless they are dense, so that their places are their
-// numbers in row-major order.
+// Each function returns the result. Indices that are not dense are copied first, so that their positions are
+// their numbers in row-major order.
 absl::StatusOr<Operand> TakeSteps(const Operand& x, const Operand& indices, std::int32_t axis,
                                   const std::string& variant, EmitStep emit);
 absl::StatusOr<Operand> TakeAlongAxisSteps(const Operand& x, const Operand& indices, std::int32_t axis,
@@ -20,16 +20,16 @@ absl::StatusOr<Operand> TakeAlongAxisSteps(const Operand& x, const Operand& indi
 absl::StatusOr<Operand> PutAlongAxisSteps(const Operand& x, const Operand& indices, const Operand& values,
                                           std::int32_t axis, const std::string& variant, EmitStep emit);
 
-// Two copies into one tensor.
+// Adds two copies into one tensor.
 absl::StatusOr<Operand> SetSliceSteps(const Operand& x, const Operand& values, const v1::SetSliceStep& set,
                                       EmitStep emit);
 
 absl::StatusOr<Operand> CompressSteps(const Operand& x, const Operand& mask, const std::string& variant,
                                       EmitStep emit);
 
-// INVALID_ARGUMENT unless the operand has the type of indices.
+// Returns INVALID_ARGUMENT unless the operand has a type that indices may have.
 absl::Status CheckIndices(const Operand& indices);
-// The operand itself, or a copy of it if it is not dense.
+// Returns the operand itself, or a copy if it is not dense.
 absl::StatusOr<Operand> Dense(const Operand& x, EmitStep emit);
 
 }  // namespace warpline

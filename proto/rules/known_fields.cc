@@ -12,8 +12,7 @@
 namespace warpline {
 namespace {
 
-// Returns whether a message has a field that is not known. If so, `path` becomes the field's, else it stays
-// as it is.
+// Returns whether a message has an unknown field. If so, sets `path` to the path of that field.
 bool HasUnknown(const google::protobuf::Message& message, std::string& path) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   if (const auto& unknown = reflection.GetUnknownFields(message); !unknown.empty()) {

@@ -1,4 +1,4 @@
-// Fields and numbers that a message has and this version of the API does not.
+// Detects fields and enumeration values of a message that this version of the API does not know.
 #ifndef WARPLINE_PROTO_RULES_KNOWN_FIELDS_H_
 #define WARPLINE_PROTO_RULES_KNOWN_FIELDS_H_
 
@@ -10,14 +10,14 @@
 
 namespace warpline {
 
-// UNIMPLEMENTED if the message, or a message in it, has a field that is not known here: an option that a
-// newer client has set would otherwise be ignored, and the result be another one than it asked for. The error
-// names the place, of which the last part is the number of the field: "map.nodes[2].9".
+// Returns UNIMPLEMENTED if the message, or a nested message, has an unknown field. Otherwise an option of a
+// newer client would be ignored, and the result would not be what the client asked for. The error contains
+// the path, which ends with the number of the field: "map.nodes[2].9".
 absl::Status CheckAllKnown(const google::protobuf::Message& message);
 
-// The error of a number that the enumeration of a field does not have here. UNIMPLEMENTED, since a newer
-// client may mean something by it; INVALID_ARGUMENT for 0, which stands for nothing, and below. `known` names
-// what the enumeration has.
+// Returns the error for a number that the field's enumeration does not have. UNIMPLEMENTED, since a newer
+// client may know the number. INVALID_ARGUMENT for 0, which means unspecified, and for negative numbers.
+// `known` lists the known values.
 absl::Status UnknownNumber(std::string_view field, int number, std::string_view known);
 
 }  // namespace warpline

@@ -12,7 +12,7 @@
 namespace warpline {
 namespace {
 
-// Adds what requests of all operations have.
+// Adds the fields that requests of all operations have.
 template <typename Request>
 v1::RunRequest Finish(const Request& request, v1::Step step,
                       const std::vector<std::pair<std::string, const v1::Tensor*>>& inputs) {
@@ -81,7 +81,7 @@ v1::RunRequest AsRun(const v1::ReduceRequest& request) {
 
 std::string InOperation(std::string text, const v1::Step& step) {
   const std::string first = step.inputs_size() > 0 ? step.inputs(0) : "";
-  // The field to blame for a request or a result that is too large.
+  // Blames this field if a request or a result is too large.
   if (text == "program") return first;
   if (absl::StartsWith(text, "program: ")) text = absl::StrCat(first, text.substr(7));
   std::vector<std::pair<std::string, std::string>> names = {

@@ -16,7 +16,7 @@
 namespace warpline {
 namespace {
 
-// The data types of a scan: of x before it, of the kernel, and of the result.
+// The data types of a scan: of x when the scan starts, of the kernel's computation, and of the result.
 struct ScanTypes {
   DType converted, computed, result;
 };
@@ -46,7 +46,7 @@ absl::StatusOr<ScanTypes> CheckScanTypes(DType x, ScanOp op, v1::DataType given)
   }
   if (IsFloat(usual) && !IsFloat(result)) return refused(absl::StrCat(what, " is a floating-point number"));
   if (IsComplex(result)) return ScanTypes{result, result == DType::kC64 ? DType::kF32 : DType::kF64, result};
-  // Sums and products modulo 2^64 are right modulo 2^bits, too, so integers are not narrowed first.
+  // Sums and products modulo 2^64 are also correct modulo 2^bits, so integers are not narrowed first.
   const DType computed = WideOf(result);
   return ScanTypes{IsFloat(result) ? result : computed, computed, result};
 }
@@ -65,7 +65,7 @@ absl::StatusOr<Operand> Converted(const Operand& x, DType dtype, EmitStep emit) 
   return converted;
 }
 
-// Returns x as a dense tensor. Bools are first cast to 0 or 1: any byte but 0 is true, but sorts compare
+// Returns x as a dense tensor. Bools are first cast to 0 or 1: any nonzero byte is true, but sorts compare
 // bytes.
 absl::StatusOr<Operand> DenseKeys(const Operand& x, EmitStep emit) {
   if (x.dtype != DType::kBool) return Dense(x, emit);
@@ -74,8 +74,9 @@ absl::StatusOr<Operand> DenseKeys(const Operand& x, EmitStep emit) {
   return keys;
 }
 
-// The result of an exclusive minimum or maximum in the type that it was computed in, with no element beyond
-// those of `dtype`: where nothing comes before, it is the greatest or least number of the wider type.
+// Clamps the result of an exclusive minimum or maximum, which was computed in a wider type, to the range of
+// `dtype`. Without this, elements with no predecessor would be the greatest or least number of the wider
+// type.
 absl::StatusOr<Operand> WithinType(const Operand& x, ScanOp op, DType dtype, EmitStep emit) {
   const int bits = 8 * static_cast<int>(SizeOf(dtype)) - 1;
   const std::int64_t greatest = (std::int64_t{1} << bits) - 1;
@@ -96,12 +97,12 @@ absl::StatusOr<Operand> WithinType(const Operand& x, ScanOp op, DType dtype, Emi
 // How to sort along an axis, and what to return.
 struct SortOptions {
   std::int32_t axis = -1;
-  std::optional<std::int64_t> taken;  // all, if absent
+  std::optional<std::int64_t> taken;  // number of elements to return; not set: all
   bool descending = false, nan_first = false;
   bool values = true, indices = false;
 };
 
-// Sorts run along the last axis: another one is moved there first, and back in a view.
+// Sorts run along the last axis. Another axis is moved there first, and moved back in a view.
 absl::StatusOr<StepResults> SortedBy(const Operand& x, const SortOptions& options, std::string_view what,
                                      const std::string& variant, EmitStep emit) {
   RETURN_IF_ERROR(CheckTakes(x, what, IsReal));

@@ -1,4 +1,4 @@
-// The rules of operations about the order of elements along an axis.
+// The rules of operations that depend on the order of elements along an axis.
 #ifndef WARPLINE_PROTO_RULES_ORDER_STEPS_H_
 #define WARPLINE_PROTO_RULES_ORDER_STEPS_H_
 

@@ -22,7 +22,7 @@ absl::Status CheckName(const std::string& field, const std::string& name) {
     return c < 0x80 && (std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-');
   });
   if (!name.empty() && name.size() <= kMaxNameLength && known_characters) return absl::OkStatus();
-  // A name that is too long or not ASCII is not repeated in the error.
+  // A name that is too long or not ASCII is not shown in the error.
   return FieldError(field, absl::StrCat(name.empty()       ? "missing"
                                         : known_characters ? absl::StrCat("of ", name.size(), " characters")
                                                            : std::string("with other characters"),
@@ -34,7 +34,7 @@ absl::Status CheckName(const std::string& field, const std::string& name) {
 
 std::vector<FurtherName> FurtherNames(const v1::Step& step) {
   std::vector<FurtherName> names;
-  for (int i = 0; i < step.map().outputs_size(); ++i) {  // the default of other operations has none
+  for (int i = 0; i < step.map().outputs_size(); ++i) {  // empty for other operations
     names.push_back({absl::StrCat("outputs[", i, "].name"), &step.map().outputs(i).name()});
   }
   for (const std::string* const indices : {&step.sort().indices(), &step.topk().indices()}) {
@@ -58,8 +58,8 @@ absl::Status ProgramRules::AddInput(const std::string& name, ReadInput read) {
                 {.name = &name, .is_made = true, .operand = std::move(operand), .reads = {}});
 }
 
-// Registers the names of all steps before any is checked, so that an unknown name can be told from that of a
-// later step.
+// Registers the names of all steps before any step is checked. So an unknown name can be distinguished from
+// the name of a later step.
 absl::Status ProgramRules::NameSteps() {
   const auto& steps = program_.steps();
   if (steps.empty()) return FieldError("program.steps", "missing; a program has at least 1");
@@ -79,7 +79,7 @@ absl::Status ProgramRules::NameSteps() {
 }
 
 absl::Status ProgramRules::NameFurther(int step) {
-  const v1::MapStep& map = program_.steps(step).map();  // the default of other operations has none
+  const v1::MapStep& map = program_.steps(step).map();  // empty for other operations
   if (map.outputs_size() >= kMaxMapOutputs) {
     return FieldError("outputs", absl::StrCat("has ", map.outputs_size(), "; a map has at most ",
                                               kMaxMapOutputs - 1, " results beside that of its last node"));
@@ -103,7 +103,7 @@ absl::Status ProgramRules::Define(const std::string& field, Value value) {
                                         step < 0 ? std::string("an input") : absl::StrCat("step ", step)));
 }
 
-// Returns the number of the value that step `reader` reads by this name.
+// Returns the index of the value with this name that step `reader` reads.
 absl::StatusOr<int> ProgramRules::Find(const std::string& field, const std::string& name, int reader) const {
   RETURN_IF_ERROR(CheckName(field, name));
   const auto found = numbers_.find(name);
@@ -133,7 +133,7 @@ absl::StatusOr<Operand> ProgramRules::Emit(ConvertedStep converted, const std::s
                                                 kMaxKernels, " kernels, which is the limit"));
   }
   const TensorSpec& spec = converted.output;
-  // Far below the 2^63 that sums of offsets stay within.
+  // This is far below 2^63, so sums of offsets do not overflow.
   constexpr std::size_t kMaxBytes = std::size_t{1} << 60;
   if (into < 0) bytes_ += spec.bytes;
   for (const TensorSpec& further : converted.further) {
@@ -157,11 +157,11 @@ absl::StatusOr<Operand> ProgramRules::Emit(ConvertedStep converted, const std::s
   return result;
 }
 
-// Errors name the fields of the step alone; InStep adds the rest.
+// Errors name only the fields of the step; InStep adds the rest.
 absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep add) {
   const v1::Step& step = program_.steps(index);
   Value& value = values_[static_cast<std::size_t>(num_inputs_ + index)];
-  // A step of a newer API: another server may know it.
+  // The step may be from a newer API, which another server may support.
   const absl::Status known_fields = CheckAllKnown(step);
   const bool foreign = !known_fields.ok();
   if (foreign && !foreign_steps_) return known_fields;
@@ -192,7 +192,7 @@ absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep ad
   RETURN_IF_ERROR(CheckVariantName(step.variant()));
   std::optional<Operand> result;
   if (foreign) {
-    // Its result is unknown.
+    // The result of a foreign step is unknown.
   } else if (IsView(step)) {
     Value& of = value.reads.empty() ? value : values_[static_cast<std::size_t>(value.reads[0])];
     ASSIGN_OR_RETURN(result, CheckView(step, inputs, of, index, add));
@@ -252,7 +252,7 @@ absl::StatusOr<Operand> ProgramRules::OutputOf(Value& value, std::vector<bool>& 
     taken[tensor] = true;
     return true;
   };
-  // The whole of a result in its own order, perhaps of another shape, needs no copy.
+  // A complete result in its own order, perhaps with another shape, needs no copy.
   const bool whole = x.tensor >= num_inputs_ && x.offset == 0 && IsDense(x) &&
                      counts_[static_cast<std::size_t>(x.tensor)] == x.shape.Count();
   if (whole && take(x)) return x;
@@ -304,7 +304,7 @@ absl::Status ProgramRules::CheckAllUsed() const {
     for (std::size_t k = 0; k < further; ++k) results.push_back(own.further + static_cast<int>(k));
     for (const int result : results) {
       if (used[static_cast<std::size_t>(result)]) continue;
-      // A step that gives places gives the elements, too, whether or not anything reads them.
+      // A step that returns indices also computes the elements, even if nothing reads them.
       const bool sorts = program_.steps(i).has_sort() || program_.steps(i).has_topk();
       if (sorts && result != results.back() && used[static_cast<std::size_t>(results.back())]) continue;
       return FieldError(

@@ -1,4 +1,4 @@
-// The part of ProgramRules that decides what is a view and what is copied.
+// The part of ProgramRules that decides what is a view and what must be copied.
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace warpline {
 
-// A copy belongs to the step that is the view.
+// A copy is part of the step that is the view.
 absl::StatusOr<Operand> ProgramRules::CopyFor(Value& value, int reader, AddStep add) {
   if (!value.copy.has_value()) {
     ASSIGN_OR_RETURN(value.copy, Emit(CopyOf(*value.operand), "", value.step < 0 ? reader : value.step, add));
@@ -91,9 +91,9 @@ absl::StatusOr<std::optional<Operand>> ProgramRules::CheckConcat(const v1::Step&
   ASSIGN_OR_RETURN(const Joined joined, JoinedOf(inputs, step.concat().axis()));
   const Strides strides = RowMajorStrides(joined.whole.shape);
   std::optional<Operand> result;
-  std::int64_t at = 0;  // along the axis
+  std::int64_t at = 0;  // position along the axis
   for (const Operand* const x : inputs) {
-    // The first one makes the tensor, even if it has no elements.
+    // The first kernel makes the tensor, even if its input has no elements.
     const std::int64_t size = x->shape[joined.axis];
     if (!result.has_value() || x->shape.Count() > 0) {
       ASSIGN_OR_RETURN(result, Emit(CopyInto(*x, joined.whole, strides, at * strides[joined.axis]),

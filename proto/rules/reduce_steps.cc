@@ -13,7 +13,7 @@
 namespace warpline {
 namespace {
 
-// A map of one operation on operands of one shape.
+// Returns a map of one operation on operands of the same shape.
 ConvertedStep MapOf(MapOp op, const OperandList& inputs, DType out_dtype) {
   ConvertedStep converted;
   const Operand& first = *inputs[0];
@@ -35,7 +35,7 @@ absl::StatusOr<Operand> Cast(const Operand& x, DType dtype, EmitStep emit) {
   return emit(CastOf(x, dtype), "", -1);
 }
 
-// A reduction of complex numbers, as one of their parts.
+// A reduction of complex numbers, described by its real parts.
 struct Parts {
   ReduceProblem problem;  // of the real parts: the same shape and axes
   DType out = DType::kC64;
@@ -68,7 +68,8 @@ absl::StatusOr<Parts> CheckParts(const Operand& x, ReduceOptions options) {
                                         std::string(Name(op)), " of complex numbers is not implemented"))));
 }
 
-// Neighbouring axes that are all reduced, or all kept, become one; axes of size 1 vanish.
+// The shape after folding: neighbouring axes that are all reduced, or all kept, become one, and axes of size
+// 1 vanish.
 struct Folded {
   Shape shape;
   std::uint32_t reduced = 0;
@@ -90,7 +91,7 @@ Folded Fold(const ReduceProblem& problem) {
   return folded;
 }
 
-// `x` is dense.
+// `x` must be dense.
 absl::StatusOr<Operand> SumOfParts(const Operand& x, const Parts& parts, const std::string& variant,
                                    EmitStep emit) {
   const Folded folded = Fold(parts.problem);
@@ -113,10 +114,10 @@ absl::StatusOr<Operand> SumOfParts(const Operand& x, const Parts& parts, const s
   return emit(std::move(converted), variant, -1);
 }
 
-// The product along the last axis of a dense array of two axes.
+// Returns the product along the last axis of a dense array with two axes.
 absl::StatusOr<Operand> ProductOfRows(Operand x, EmitStep emit) {
   while (x.shape[1] > 1) {
-    // The first half times the second; an odd one in the middle stays as it is.
+    // Multiply the first half by the second half. With an odd size, the middle element stays as it is.
     const std::int64_t size = x.shape[1], pairs = size / 2, left = size - pairs;
     Operand first = x, second = x, rest = x;
     first.shape[1] = second.shape[1] = pairs;
@@ -141,7 +142,7 @@ absl::StatusOr<Operand> ProductOfRows(Operand x, EmitStep emit) {
 
 absl::StatusOr<Operand> ProductOf(const Operand& x, const Parts& parts, EmitStep emit) {
   const ReduceProblem& problem = parts.problem;
-  // The reduced axes come last.
+  // Move the reduced axes to the end.
   Perm perm{};
   Shape rows{1, 1};
   int next = 0;
@@ -203,7 +204,7 @@ absl::StatusOr<Operand> ReduceSteps(const Operand& x, const ReduceOptions& optio
   if (!variant.empty() && variant != "auto") {
     return FieldError("variant", absl::StrCat("\"", variant, "\"; products of complex numbers have none"));
   }
-  // In the wider one of the two types.
+  // Compute in the wider of the two types.
   if (SizeOf(parts.out) > SizeOf(x.dtype)) {
     ASSIGN_OR_RETURN(dense, Cast(dense, parts.out, emit));
     dense.field = x.field;

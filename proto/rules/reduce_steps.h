@@ -1,4 +1,5 @@
-// The steps of a reduction: one, but for complex numbers and for products of integers as floats.
+// The steps of a reduction. It is one step, except for complex numbers and for products of integers as
+// floats.
 #ifndef WARPLINE_PROTO_RULES_REDUCE_STEPS_H_
 #define WARPLINE_PROTO_RULES_REDUCE_STEPS_H_
 
@@ -10,8 +11,8 @@
 
 namespace warpline {
 
-// Sums and means of complex numbers are those of their parts. Products are those of their halves, again and
-// again. x has rows (RowStrideOf). Returns the result.
+// Sums and means of complex numbers are those of their real and imaginary parts. Products repeatedly multiply
+// one half by the other. x must have rows (RowStrideOf). Returns the result.
 absl::StatusOr<Operand> ReduceSteps(const Operand& x, const ReduceOptions& options,
                                     const std::string& variant, EmitStep emit);
 

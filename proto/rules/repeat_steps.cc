@@ -16,7 +16,7 @@
 namespace warpline {
 namespace {
 
-// The elements before and behind an axis.
+// The number of elements before and after an axis.
 struct Sides {
   std::int64_t outer = 1, inner = 1;
 };
@@ -28,7 +28,7 @@ Sides SidesOf(const Shape& shape, int axis) {
   return sides;
 }
 
-// x in one row; a copy of it unless it is dense.
+// Returns x as one row. Copies x unless it is dense.
 absl::StatusOr<Operand> Flat(const Operand& x, EmitStep emit) {
   ASSIGN_OR_RETURN(Operand flat, Dense(x, emit));
   const std::int64_t count = x.shape.Count();
@@ -37,7 +37,7 @@ absl::StatusOr<Operand> Flat(const Operand& x, EmitStep emit) {
   return flat;
 }
 
-// The dense copy of a view, as an array of this shape.
+// Returns a dense copy of a view, with this shape.
 absl::StatusOr<Operand> CopyAs(const Operand& view, const Shape& shape, EmitStep emit) {
   ASSIGN_OR_RETURN(Operand copy, emit(CopyOf(view), "", -1));
   copy.field = view.field;
@@ -46,7 +46,7 @@ absl::StatusOr<Operand> CopyAs(const Operand& view, const Shape& shape, EmitStep
   return copy;
 }
 
-// The size that an axis grows to. Errors name `field`.
+// Returns the size of an axis after repeating it `count` times. Errors name `field`.
 absl::StatusOr<std::int64_t> Times(const std::string& field, std::int64_t size, std::int64_t count) {
   if (count < 0) return FieldError(field, absl::StrCat(count, "; it must be at least 0"));
   std::int64_t product = 0;
@@ -54,7 +54,8 @@ absl::StatusOr<std::int64_t> Times(const std::string& field, std::int64_t size, 
   return FieldError(field, absl::StrCat(count, " times the axis, of size ", size, ", are above 2^63"));
 }
 
-// Copies x with its elements moved on by `shift` along an axis, where the last ones come in first.
+// Copies x with its elements moved by `shift` along an axis. Elements that leave at the end enter at the
+// front.
 absl::StatusOr<Operand> RollAxis(const Operand& x, int axis, std::int64_t shift, EmitStep emit) {
   const std::int64_t size = x.shape[axis];
   if (x.shape.Count() == 0 || shift % size == 0) return x;
@@ -86,7 +87,7 @@ absl::StatusOr<Operand> TileAxis(const Operand& x, int axis, std::int64_t count,
   return CopyAs(view, shape, emit);
 }
 
-// Zeros of any type that maps have.
+// Returns a step that fills a tensor with zeros, for any type that maps support.
 absl::StatusOr<ConvertedStep> Zeros(const TensorSpec& spec) {
   v1::MapStep map;
   v1::MapNode& node = *map.add_nodes();
@@ -127,7 +128,8 @@ absl::StatusOr<Operand> TileSteps(const Operand& x, const v1::TileStep& tile, Em
   if (counts > kMaxRank) {
     return FieldError("counts", absl::StrCat("has ", counts, " numbers; the limit is ", kMaxRank));
   }
-  // New axes in front of x, or no counts for its first ones.
+  // Add axes in front of x if there are more counts than axes. If there are fewer, they apply to the last
+  // axes.
   Operand result = x;
   if (const int more = counts - x.shape.rank; more > 0) {
     Shape shape;
@@ -179,7 +181,7 @@ absl::StatusOr<Operand> PadSteps(const Operand& x, const Operand* values, const 
                       absl::StrCat("has ", count, " numbers, but ", x.field, " has rank ", x.shape.rank));
   }
   Shape shape = x.shape;
-  Strides first{};  // the place of x in the result
+  Strides first{};  // the position of x in the result
   std::uint32_t seen = 0;
   for (int i = 0; i < count; ++i) {
     int axis = i;

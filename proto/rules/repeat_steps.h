@@ -1,4 +1,4 @@
-// The rules of operations that move or repeat the elements of an operand whole: copies into one tensor.
+// The rules of operations that move or repeat whole operands: they copy into one tensor.
 #ifndef WARPLINE_PROTO_RULES_REPEAT_STEPS_H_
 #define WARPLINE_PROTO_RULES_REPEAT_STEPS_H_
 
@@ -8,11 +8,11 @@
 
 namespace warpline {
 
-// Each returns the result: x itself where nothing moves.
+// Each function returns the result; x itself if nothing moves.
 absl::StatusOr<Operand> RollSteps(const Operand& x, const v1::RollStep& roll, EmitStep emit);
 absl::StatusOr<Operand> TileSteps(const Operand& x, const v1::TileStep& tile, EmitStep emit);
 absl::StatusOr<Operand> RepeatSteps(const Operand& x, const v1::RepeatStep& repeat, EmitStep emit);
-// `values` may be null: zeros.
+// `values` may be null, which means zeros.
 absl::StatusOr<Operand> PadSteps(const Operand& x, const Operand* values, const v1::PadStep& pad,
                                  EmitStep emit);
 

@@ -1,4 +1,4 @@
-// The class of a scalar: all that the making of a plan may look at. Pure.
+// The class of a scalar. A plan may depend only on this class, not on the value. Pure.
 #ifndef WARPLINE_PROTO_RULES_SCALAR_CLASS_H_
 #define WARPLINE_PROTO_RULES_SCALAR_CLASS_H_
 
@@ -7,17 +7,17 @@
 
 namespace warpline {
 
-// Every integer of up to this size is a double.
+// A double represents every integer of at most this magnitude.
 inline constexpr std::int64_t kExactIntegers = std::int64_t{1} << 53;
 
-// Requests that differ in the values of their scalars share a plan if each of these is of the same class. So
-// every rule that looks at a value (ReadsC in convert_step.h, CheckInteger in operand_checks.h) must decide
-// the same for all values of one class.
+// Requests that differ only in the values of their scalars share a plan if the scalars have the same classes.
+// So every rule that looks at a value (ReadsC in convert_step.h, CheckInteger in operand_checks.h) must
+// decide the same for all values of one class.
 enum class ScalarClass : std::uint8_t {
   kZero,         // of either sign
   kInt32,        // another integer that fits into 32 bits
-  kExact,        // another integer of up to kExactIntegers
-  kZeroAsFloat,  // not 0, but rounded to f32 it is
+  kExact,        // another integer of at most kExactIntegers
+  kZeroAsFloat,  // nonzero, but 0 when rounded to f32
   kOther,        // fractions, larger integers, infinities and NaN
 };
 

@@ -40,7 +40,7 @@ MaybeStep ConvertGemmStep(const v1::GemmStep& gemm, const OperandList& inputs, S
   return Known(ConvertGemm(*a, *inputs[1], c, row, options));
 }
 
-// Returns whether the operation is made of copies.
+// Returns whether the operation consists of copies.
 bool IsCopies(const v1::Step& step) {
   return step.operation_case() == v1::Step::kSetSlice || step.operation_case() >= v1::Step::kRoll;
 }

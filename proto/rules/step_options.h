@@ -1,4 +1,4 @@
-// The options of an operation, from its step.
+// Reads the options of an operation from its step.
 #ifndef WARPLINE_PROTO_RULES_STEP_OPTIONS_H_
 #define WARPLINE_PROTO_RULES_STEP_OPTIONS_H_
 
@@ -12,7 +12,7 @@ inline TransposeOptions TransposeOptionsOf(const v1::TransposeStep& proto) {
   return {{proto.perm().begin(), proto.perm().end()}};
 }
 
-// The reader of messages that have the values themselves.
+// Reads a scalar from a message that contains the value itself.
 inline absl::StatusOr<Scalar> ReadValue(const char*, double given) { return Scalar{given, {}}; }
 
 inline absl::StatusOr<GemmOptions> GemmOptionsOf(const v1::GemmStep& proto, ScalarReader read) {

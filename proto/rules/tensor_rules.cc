@@ -14,8 +14,8 @@ std::string Sub(std::string_view field, const char* part) {
   return absl::StrCat(std::string(field), ".", part);
 }
 
-// With this limit the sum of the bytes of all tensors of a program, each rounded up to its alignment, stays
-// far below 2^63.
+// With this limit, the total size of all tensors of a program, each rounded up to its alignment, stays far
+// below 2^63.
 constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 56;
 
 absl::StatusOr<std::int64_t> CheckRowStride(std::string_view field, std::int64_t row_stride,
@@ -78,7 +78,7 @@ absl::StatusOr<Shape> CheckShape(std::string_view field, absl::Span<const std::i
 }
 
 absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type, bool (*holds)(DType)) {
-  // The enumerations list the same types in the same order; the API's has one more in front.
+  // Both enumerations list the same types in the same order. The API's has one more value in front.
   if (data_type > v1::DATA_TYPE_UNSPECIFIED && static_cast<std::size_t>(data_type) <= kAllDTypes.size()) {
     return kAllDTypes[data_type - 1];
   }

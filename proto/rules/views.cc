@@ -15,8 +15,8 @@
 namespace warpline {
 namespace {
 
-// The unsigned integers of the same size, whose copies are exact, bit for bit. Complex numbers of 16 bytes
-// are moved, not computed with.
+// Returns the unsigned integer type of the same size, so that copies are exact, bit for bit. 16-byte complex
+// numbers keep their type: they are only moved.
 DType BitsOf(DType dtype) {
   switch (SizeOf(dtype)) {
     case 1:
@@ -41,8 +41,7 @@ MapProblem BitCopy(const Operand& x) {
           .out_strides = {}};
 }
 
-// The axes in the order in which their neighbours lie in memory, those furthest apart first. Axes of size 1
-// lie anywhere.
+// Returns the axes in the order of their strides, largest first. Axes of size 1 come first.
 Perm MemoryOrder(const Operand& x) {
   Perm order{};
   std::iota(order.begin(), order.end(), std::int8_t{0});
@@ -54,7 +53,7 @@ Perm MemoryOrder(const Operand& x) {
   return order;
 }
 
-// The transpose of an array with rows that gives the elements of x, if there is one.
+// Returns the transpose of an array with rows that gives the elements of x; nothing if there is none.
 std::optional<TransposeProblem> TransposeFor(const Operand& x) {
   const Perm order = MemoryOrder(x);
   const Operand stored = PermuteView(x, order);
@@ -65,7 +64,7 @@ std::optional<TransposeProblem> TransposeFor(const Operand& x) {
   return problem;
 }
 
-// A view may have more elements than its tensor, but no more than a tensor could have.
+// A view may have more elements than its tensor, but not more than a tensor could have.
 absl::Status CheckSize(const std::string& field, DType dtype, const Shape& shape) {
   return StorageBytes(field, dtype, shape, 0).status();
 }
@@ -75,7 +74,7 @@ struct Taken {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
-// Takes what Python's slice [start:end:step] takes of so many elements.
+// Returns which elements Python's slice [start:end:step] takes from an axis of `size` elements.
 Taken TakeFrom(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
   const bool forward = step > 0;
   const std::int64_t least = forward ? 0 : -1, most = forward ? size : size - 1;
@@ -99,7 +98,7 @@ std::optional<std::int64_t> RowStrideOf(const Operand& x) {
   const Shape& shape = x.shape;
   const std::int64_t dense = RowSize(shape);
   if (shape.Count() == 0) return std::max<std::int64_t>(dense, 1);
-  // The innermost axis of rows has it: axes between have size 1.
+  // The innermost row axis with a size above 1 gives the row stride.
   int axis = shape.rank - 2;
   while (axis > 0 && shape[axis] == 1) --axis;
   const std::int64_t row_stride = axis >= 0 && shape[axis] > 1 ? x.strides[axis] : dense;
@@ -199,8 +198,8 @@ std::optional<Operand> ReshapeView(const Operand& x, const Shape& shape) {
   view.shape = shape;
   view.strides = RowMajorStrides(shape);
   if (shape.Count() == 0) return view;
-  // Axes of x that are as one axis are taken together, from the innermost: `left` elements of them, `stride`
-  // apart, are not yet in axes of the result.
+  // Contiguous groups of axes of x are treated as one axis, starting from the innermost. `left` elements of
+  // the current group, `stride` apart, are not assigned to axes of the result yet.
   int from = x.shape.rank - 1;
   std::int64_t left = 1, stride = 1;
   for (int axis = shape.rank - 1; axis >= 0; --axis) {
@@ -220,7 +219,7 @@ std::optional<Operand> ReshapeView(const Operand& x, const Shape& shape) {
 }
 
 absl::StatusOr<Operand> SliceView(const Operand& x, const v1::SliceStep& slice) {
-  // Lists that are given name as many axes each.
+  // All lists that are given must have the same number of axes.
   int count = 0;
   const char* counted = "";
   for (const auto& [field, size] : {std::pair("starts", slice.starts_size()),
@@ -252,7 +251,7 @@ absl::StatusOr<Operand> SliceView(const Operand& x, const v1::SliceStep& slice) 
     const std::int64_t end = slice.ends_size() > 0 ? slice.ends(i) : step > 0 ? kLast : kFirst;
     const Taken taken = TakeFrom(x.shape[axis], start, end, step);
     view.shape[axis] = taken.count;
-    // The stride of one element means nothing.
+    // The stride of an axis with one element is irrelevant.
     view.strides[axis] = taken.count <= 1 ? 0 : x.strides[axis] * taken.step;
     if (taken.count > 0) view.offset += taken.start * x.strides[axis];
   }
@@ -289,7 +288,7 @@ absl::StatusOr<Operand> DiagonalView(const Operand& x, const v1::DiagonalStep& d
   ASSIGN_OR_RETURN(const int first, CheckAxis("axis1", diagonal.has_axis1() ? diagonal.axis1() : -2, rank));
   ASSIGN_OR_RETURN(const int second, CheckAxis("axis2", diagonal.has_axis2() ? diagonal.axis2() : -1, rank));
   if (first == second) return FieldError("axis2", absl::StrCat("is axis ", second, ", as axis1 is"));
-  // Offsets beyond the array are all alike.
+  // All offsets beyond the array are equivalent.
   const std::int64_t rows = x.shape[first], columns = x.shape[second];
   const std::int64_t offset = std::clamp(diagonal.offset(), -rows, columns);
   const std::int64_t row = std::max<std::int64_t>(-offset, 0), column = std::max<std::int64_t>(offset, 0);
@@ -323,7 +322,7 @@ absl::StatusOr<Joined> JoinedOf(const OperandList& inputs, std::int32_t axis) {
                                      "; they may differ along axis ", joined.axis, " only"));
     }
     shape[joined.axis] += x->shape[joined.axis];
-    ASSIGN_OR_RETURN(joined.whole, DenseResult("axis", first.dtype, shape));  // before it overflows
+    ASSIGN_OR_RETURN(joined.whole, DenseResult("axis", first.dtype, shape));  // check before it overflows
   }
   ASSIGN_OR_RETURN(joined.whole, DenseResult("axis", first.dtype, shape));
   return joined;
@@ -374,7 +373,7 @@ ConvertedStep CopyInto(const Operand& x, const TensorSpec& whole, const Strides&
                        std::int64_t offset) {
   ConvertedStep converted;
   converted.output = whole;
-  // Elements that lie together are copied as rows are.
+  // Elements that are contiguous are copied like rows.
   const std::optional<TransposeProblem> transpose =
       strides == RowMajorStrides(x.shape) && x.shape.Count() > 0 ? TransposeFor(x) : std::nullopt;
   if (transpose.has_value()) {

@@ -18,27 +18,27 @@
 namespace warpline {
 namespace {
 
-// The bounds of protobuf 3.21's parser. A tag keeps only its low 32 bits; a length close to INT_MAX would
-// overflow that parser's own arithmetic, so it refuses the last 16.
+// The limits of protobuf 3.21's parser. It keeps only the low 32 bits of a tag. A length close to INT_MAX
+// would overflow the parser's own arithmetic, so it refuses the last 16 values.
 constexpr int kTagBytesMax = 5;
 constexpr int kLengthBytesMax = 5;
 constexpr int kVarintBytesMax = 10;
 constexpr std::uint64_t kLengthMax = INT_MAX - 16;
 constexpr std::size_t kNestingMax = 100;
 
-// Most headers and lists of payloads have room here, so that they do not grow step by step.
+// Initial sizes with room for most headers and lists of payloads, so that they do not grow step by step.
 constexpr std::size_t kUsualHeaderBytes = 256;
 constexpr std::size_t kUsualPayloads = 4;
 
-// The length of a rewritten message is known at its end only. It gets a varint of fixed size, padded with
-// continuation bytes, which parsers accept, and is filled in then.
+// The length of a rewritten message is known only at its end. So its place gets a varint of fixed size,
+// padded with continuation bytes, which parsers accept. The value is filled in at the end.
 constexpr std::size_t kPaddedLengthBytes = 5;
 
 using google::protobuf::internal::WireFormatLite;
 
-static_assert(std::endian::native == std::endian::little);  // as doubles are on the wire
+static_assert(std::endian::native == std::endian::little);  // doubles are little-endian on the wire
 
-// A position in the slices; always at a byte, or past the last one.
+// A position in the slices. It is always at a byte, or past the last one.
 class Cursor {
  public:
   explicit Cursor(Slices slices) : slices_(slices) {
@@ -49,7 +49,7 @@ class Cursor {
   std::size_t total() const { return total_; }
   std::size_t position() const { return position_; }
   PayloadRange Range(std::size_t length) const { return {slice_, offset_, length}; }
-  // The rest of the slice; empty at the end.
+  // The rest of the current slice; empty at the end.
   std::span<const std::byte> Rest() const {
     return slice_ < slices_.size() ? slices_[slice_].subspan(offset_) : std::span<const std::byte>();
   }
@@ -60,7 +60,7 @@ class Cursor {
     Normalise();
   }
 
-  // Hands the next `size` bytes, which must exist, to `visit` piece by piece and moves past them.
+  // Passes the next `size` bytes, which must exist, to `visit` piece by piece, and moves past them.
   template <typename Visit>
   void Take(std::size_t size, Visit&& visit) {
     while (size > 0) {
@@ -103,11 +103,11 @@ class Scanner {
   }
 
  private:
-  // An open message, or an open group. Groups are unknown fields: no message of the API has one.
+  // An open message, or an open group. Groups are always unknown fields: no message of the API has one.
   struct Frame {
-    std::optional<int> message = std::nullopt;  // in the schema; nothing for a group
+    std::optional<int> message = std::nullopt;  // index in the schema; nothing for a group
     std::size_t end = 0;                        // position after the innermost length-delimited message
-    std::size_t length_at = 0;  // in the header: the length to be filled in; of a nested message
+    std::size_t length_at = 0;  // of a nested message: where its length is filled in, in the header
     std::uint32_t group = 0;    // field number; 0 for a message
   };
 
@@ -144,7 +144,7 @@ class Scanner {
 
   // Copies a varint into the header and returns its value, modulo 2^64.
   absl::StatusOr<std::uint64_t> CopyVarint(int bytes_max) {
-    // Nearly all of them have one byte.
+    // Most varints have only one byte.
     const std::span<const std::byte> rest = cursor_.Rest();
     if (Remaining() > 0 && rest.front() < std::byte{0x80} && header().size() < limits_.header_bytes) {
       header().push_back(static_cast<char>(rest.front()));
@@ -187,7 +187,7 @@ class Scanner {
     }
   }
 
-  // The content of the field with this number in the innermost message.
+  // Returns the content of the field with this number in the innermost message.
   std::optional<int> ContentOf(std::uint32_t number) const {
     const std::optional<int> message = innermost_.message;
     return message ? schema_.Find(*message, number) : std::nullopt;
@@ -225,7 +225,7 @@ class Scanner {
     if (!content.has_value() || is_number) return Copy(length);
 
     if (*content == ScanSchema::kExtra) return TakeExtra(length);
-    header().resize(length_at);  // another length takes its place
+    header().resize(length_at);  // another length replaces it
     if (*content == ScanSchema::kPayload) return TakePayload(length);
     if (*content <= ScanSchema::kReference) return TakeReference(ScanSchema::kReference - *content, length);
     const char padding[kPaddedLengthBytes] = {};
@@ -257,14 +257,14 @@ class Scanner {
     return TakeText(length, scanned_.extras.emplace_back());
   }
 
-  // Moves a string out of the message. It takes the room of the header that it would have taken there.
+  // Moves a string out of the message. It counts against the header limit as if it were still there.
   absl::Status TakeText(std::size_t length, std::string& text) {
     RETURN_IF_ERROR(CheckHeaderRoom(length));
     reference_bytes_ += length;
     cursor_.Take(length, [&](std::span<const std::byte> piece) {
       text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
     });
-    // Nobody else will see what the parser would have refused.
+    // Check the encoding here, because the parser does not see this string.
     if (google::protobuf::internal::IsStructurallyValidUTF8(text.data(), static_cast<int>(length))) {
       return absl::OkStatus();
     }
@@ -310,9 +310,9 @@ class Scanner {
   const ScanLimits limits_;
   Cursor cursor_;
   Frame innermost_;
-  absl::InlinedVector<Frame, 8> outer_;  // those around it, the message itself first
+  absl::InlinedVector<Frame, 8> outer_;  // the enclosing frames, the message itself first
   std::size_t field_at_ = 0;             // where the current field begins in the header
-  std::size_t reference_bytes_ = 0;      // of extras too
+  std::size_t reference_bytes_ = 0;      // including extras
   ScannedMessage scanned_;
 };
 

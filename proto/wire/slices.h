@@ -1,4 +1,4 @@
-// A message as gRPC hands it over: in slices, over whose borders a range of its bytes may reach.
+// A message in the form in which gRPC delivers it: in slices. A range of bytes may span several slices.
 #ifndef WARPLINE_PROTO_WIRE_SLICES_H_
 #define WARPLINE_PROTO_WIRE_SLICES_H_
 
@@ -11,10 +11,10 @@
 
 namespace warpline {
 
-// The message: its bytes in order, in pieces of any size, none included.
+// The message: its bytes in order, in pieces of any size. There may be no pieces.
 using Slices = std::span<const std::span<const std::byte>>;
 
-// The place of a payload: `length` bytes from slices[slice][offset] on, which may span several slices.
+// The location of a payload: `length` bytes from slices[slice][offset] on, which may span several slices.
 struct PayloadRange {
   std::size_t slice = 0;
   std::size_t offset = 0;
@@ -23,7 +23,7 @@ struct PayloadRange {
   friend bool operator==(const PayloadRange&, const PayloadRange&) = default;
 };
 
-// Views of the slices, which must outlive them.
+// Returns views of the slices. The slices must outlive the views.
 inline std::vector<std::span<const std::byte>> SpansOf(std::span<const grpc::Slice> slices) {
   std::vector<std::span<const std::byte>> spans;
   spans.reserve(slices.size());
@@ -33,8 +33,8 @@ inline std::vector<std::span<const std::byte>> SpansOf(std::span<const grpc::Sli
   return spans;
 }
 
-// Calls visit(std::span<const std::byte>) for the non-empty pieces of a payload, in order. `range` must have
-// come from a scan of these slices.
+// Calls visit(std::span<const std::byte>) for the non-empty pieces of a payload, in order. `range` must come
+// from a scan of these slices.
 template <typename Visit>
 void ForEachPiece(Slices slices, const PayloadRange& range, Visit&& visit) {
   std::size_t slice = range.slice;

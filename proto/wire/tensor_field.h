@@ -1,5 +1,5 @@
-// Tensors on the wire, whose elements are sent from where they lie and read from where they arrive. All else
-// of a message is written and parsed by protobuf.
+// Tensors on the wire. Their elements are sent and received without an intermediate copy. protobuf writes and
+// parses the rest of a message.
 #ifndef WARPLINE_PROTO_WIRE_TENSOR_FIELD_H_
 #define WARPLINE_PROTO_WIRE_TENSOR_FIELD_H_
 
@@ -10,17 +10,17 @@
 
 namespace warpline {
 
-// Tensor.inline: the field whose contents are payloads.
+// Returns Tensor.inline, the field that holds the payloads.
 const google::protobuf::FieldDescriptor* InlineField();
 
-// Appends the tag and the length of a field of `length` bytes, which come next.
+// Appends the tag and the length of a field of `length` bytes. The caller must then append these bytes.
 void AppendFieldHead(std::string& to, int field, std::size_t length);
 
-// A field that holds a Tensor with `bytes` bytes of elements, up to these elements, which come next. `tensor`
-// is all of it but the elements.
+// Returns the start of a field that holds a Tensor with `bytes` bytes of elements. The caller must then
+// append the elements. `tensor` is the message without its elements.
 std::string TensorHead(int field, const v1::Tensor& tensor, std::size_t bytes);
 
-// The same for a field that holds a NamedTensor.
+// Same for a field that holds a NamedTensor.
 std::string NamedTensorHead(int field, const std::string& name, const v1::Tensor& tensor, std::size_t bytes);
 
 }  // namespace warpline

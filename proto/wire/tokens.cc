@@ -1,4 +1,4 @@
-// The tokens that stand in a header for what a scan has taken out.
+// The tokens in a header. They replace the values that a scan has taken out.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,14 +11,15 @@ namespace warpline {
 namespace {
 
 constexpr std::size_t kTokenBytes = 4;
-// Bits of the index in each byte of a token. The token of a reference must be valid UTF-8, so it has 7.
+// Number of index bits in each byte of a token. The token of a reference must be valid UTF-8, so its bytes
+// have 7.
 constexpr int kPayloadTokenBits = 8, kReferenceTokenBits = 7;
 
-// The tokens of scalars are the numbers from here on: no parser changes their bits.
+// The tokens of scalars are the numbers from 2^52 on: no parser changes their bits.
 constexpr double kFirstScalarToken = 4503599627370496;  // 2^52
 constexpr double kScalarTokens = 2147483648;            // 2^31
 
-// The tokens of integers, 2^35 to 2^36, are varints of the same number of bytes whatever the index is.
+// The tokens of integers are from 2^35 to 2^36. As varints, all of them have the same number of bytes.
 constexpr std::int64_t kFirstIntegerToken = std::int64_t{1} << 35;
 
 }  // namespace

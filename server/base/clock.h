@@ -1,5 +1,5 @@
-// The clock by which the server measures durations and keeps deadlines. It never jumps, as the wall clock
-// does when somebody sets it.
+// The clock for measuring durations and keeping deadlines. It never jumps, unlike the wall clock when someone
+// sets it.
 #ifndef WARPLINE_SERVER_BASE_CLOCK_H_
 #define WARPLINE_SERVER_BASE_CLOCK_H_
 
@@ -12,14 +12,14 @@ namespace warpline {
 using MonotonicClock = std::chrono::steady_clock;
 using MonotonicTime = MonotonicClock::time_point;
 
-// MonotonicTime::max() stands for a deadline that never comes.
+// A deadline that never comes.
 inline constexpr MonotonicTime kNever = MonotonicTime::max();
 
 inline double SecondsSince(MonotonicTime start) {
   return std::chrono::duration<double>(MonotonicClock::now() - start).count();
 }
 
-// The time `wait` from now; kNever where that is beyond what the clock can count.
+// Returns the time `wait` from now; kNever if the clock cannot represent it.
 inline MonotonicTime After(absl::Duration wait) {
   const MonotonicTime now = MonotonicClock::now();
   if (wait >= absl::FromChrono(kNever - now)) return kNever;

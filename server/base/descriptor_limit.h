@@ -6,9 +6,8 @@
 
 namespace warpline {
 
-// Raises the soft limit of RLIMIT_NOFILE to the hard limit, for this process, and returns what it is then.
-// The soft limit is 1024 in many places for the sake of programs that call select(2), which this one does
-// not.
+// Raises the soft limit of RLIMIT_NOFILE of this process to the hard limit, and returns the resulting limit.
+// Many systems set the soft limit to 1024 for programs that call select(2), which this one does not.
 std::int64_t RaiseDescriptorLimit();
 
 }  // namespace warpline

@@ -12,7 +12,7 @@
 namespace warpline {
 namespace {
 
-// The distribution's Abseil has a string_view of its own.
+// In the distribution's Abseil, absl::string_view is not std::string_view.
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Facts that travel with an absl::Status as payloads, so that the transport can put them into typed error
-// details (server/rpc/rpc_status.h) without anything below it knowing of gRPC or protobuf.
+// Facts that an absl::Status carries as payloads, so that the transport can put them into typed error details
+// (server/rpc/rpc_status.h). The code below the transport need not know about gRPC or protobuf.
 #ifndef WARPLINE_SERVER_BASE_ERRORS_H_
 #define WARPLINE_SERVER_BASE_ERRORS_H_
 
@@ -12,15 +12,15 @@
 
 namespace warpline {
 
-// The URL of the payload that has the delay, in decimal milliseconds. Fields are those of field_error.h.
+// The URL of the payload with the delay, in decimal milliseconds. For payloads with fields see field_error.h.
 inline constexpr std::string_view kRetryPayloadUrl = "warpline/retry-ms";
 
-// Says when it is worth trying again; rounded up to a millisecond, never negative. An OK status, which has
-// no payloads, stays as it is.
+// Adds the delay after which the client should try again, rounded up to a millisecond, never negative. An OK
+// status, which has no payloads, is unchanged.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 
-// The delay as a client should hear it: by up to as much again longer, at random. Clients that are refused at
-// one time would otherwise all come back at one time.
+// Returns the delay for a client: a random time between once and twice `delay`. Otherwise clients that are
+// refused at the same time would all return at the same time.
 absl::Duration Spread(absl::Duration delay);
 absl::Status WithSpreadRetryAfter(const absl::Status& status);
 

@@ -1,4 +1,4 @@
-// A function for the freed memory that the allocator keeps.
+// Releases freed memory that the allocator keeps.
 #ifndef WARPLINE_SERVER_BASE_FREE_MEMORY_H_
 #define WARPLINE_SERVER_BASE_FREE_MEMORY_H_
 

@@ -20,7 +20,7 @@ namespace warpline {
 namespace {
 
 constexpr std::string_view kUnix = "unix:";
-// The kernel cuts it to net.core.somaxconn.
+// The kernel reduces it to net.core.somaxconn.
 constexpr int kBacklog = 4096;
 
 absl::Status CannotListen(const std::string& address, std::string_view why) {
@@ -40,8 +40,8 @@ UniqueFd NewSocket(int family, int type) {
   return UniqueFd(socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// Returns whether somebody may be listening on the path. A refused connection shows that nobody is. For a
-// socket of another user, it cannot be known.
+// Returns whether a process may be listening on the path. A refused connection shows that there is none. For
+// a socket of another user the answer is unknown.
 bool MayBeLive(const sockaddr_un& name, int type) {
   const UniqueFd probe = NewSocket(AF_UNIX, type);
   return connect(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0 ||
@@ -63,11 +63,11 @@ int PortOf(int socket) {
 }
 
 void SetPort(addrinfo& info, int port) {
-  // The port stands in the same place in both families.
+  // The port is at the same place in the addresses of both families.
   reinterpret_cast<sockaddr_in*>(info.ai_addr)->sin_port = htons(static_cast<std::uint16_t>(port));
 }
 
-// A bound and listening socket, or none with errno.
+// Returns a bound and listening socket, or none, with errno set.
 UniqueFd ListenOn(const addrinfo& info) {
   UniqueFd fd = NewSocket(info.ai_family, SOCK_STREAM);
   if (!fd.ok()) return fd;
@@ -119,7 +119,7 @@ absl::StatusOr<Listener> Listener::OpenPath(const std::string& address, const st
   if (bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
     return CannotListen(address, "bind", errno);
   }
-  // Nobody can connect before listen(2), so the mode holds from the first moment on.
+  // Nobody can connect before listen(2), so this mode always applies.
   if (chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0 || lstat(path.c_str(), &found) != 0) {
     return CannotListen(address, "chmod", errno);
   }
@@ -155,10 +155,10 @@ absl::StatusOr<Listener> Listener::OpenPort(const std::string& address) {
     SetPort(*info, port);
     UniqueFd fd = ListenOn(*info);
     if (fd.ok()) {
-      port = PortOf(fd.get());  // the others of the same name take the same
+      port = PortOf(fd.get());  // the other sockets of this name use the same port
       listener.sockets_.push_back(std::move(fd));
     } else if (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) {
-      error = errno;  // a name may stand for a family that this machine does not have
+      error = errno;  // a name may have addresses of a family that this machine does not support
     } else {
       return CannotListen(address, "bind", errno);
     }

@@ -12,15 +12,15 @@
 
 namespace warpline {
 
-// One address on which the server listens: the sockets of a host and port, of which a name such as
-// "localhost" has several, or of a path. The sockets are non-blocking and are closed when this is destroyed;
-// then a path is removed, if it is still the socket that was made here.
+// One address on which the server listens: the sockets of a host and port, or of a path. A name such as
+// "localhost" may have several sockets. The sockets are non-blocking. The destructor closes them, and removes
+// the path if it is still the socket that was created here.
 class Listener {
  public:
-  // `address` is host:port, where port 0 picks a free one, or unix:/path. "[::]:port" takes IPv4 too. The
-  // socket of a path has mode 0600. A path where nobody listens any more is replaced. UNAVAILABLE if the
-  // address is in use, also by another server on the same path; INVALID_ARGUMENT if there can be no such
-  // address.
+  // `address` is host:port, where port 0 chooses a free one, or unix:/path. "[::]:port" accepts IPv4 too. The
+  // socket of a path has mode 0600. A path on which nobody listens any more is replaced. UNAVAILABLE if the
+  // address is in use, for example by another server on the same path; INVALID_ARGUMENT if the address is not
+  // valid.
   static absl::StatusOr<Listener> Open(const std::string& address);
   // The same for a path, whose connections have the type SOCK_SEQPACKET.
   static absl::StatusOr<Listener> OpenForPackets(const std::string& path);
@@ -28,7 +28,7 @@ class Listener {
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&&) = delete;
 
-  // The address in use, with the port that was picked.
+  // The address in use, with the port that the system chose.
   const std::string& address() const { return address_; }
   const std::vector<UniqueFd>& sockets() const { return sockets_; }
 

@@ -1,7 +1,8 @@
-// A mutex that waits for conditions as absl::Mutex does, on the standard library's.
+// A mutex that can wait for conditions like absl::Mutex, built on the standard library's mutex.
 //
-// Why not absl::Mutex: the distribution's Abseil is not instrumented, so ThreadSanitizer does not see that
-// its mutexes order anything and reports every guarded field; it knows the standard library's by heart.
+// Why not absl::Mutex: the distribution's Abseil is not instrumented. So ThreadSanitizer does not see the
+// order that its mutexes create, and reports every guarded field. It does understand the standard library's
+// mutexes.
 #ifndef WARPLINE_SERVER_BASE_MUTEX_H_
 #define WARPLINE_SERVER_BASE_MUTEX_H_
 
@@ -16,30 +17,30 @@ namespace warpline {
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  // Wakes one waiter whose condition holds now and that was not woken before. A waiter that goes on unlocks
-  // in its turn and wakes the next one, so nobody is forgotten, and a piece of work that any of several
-  // threads may take costs one wake-up and not one a thread.
+  // Wakes one waiter whose condition holds now and that has not been woken yet. A waiter that continues will
+  // unlock too and wake the next one, so no waiter is forgotten. If any of several threads may take a piece
+  // of work, it costs one wake-up, not one per thread.
   void Unlock() ABSL_UNLOCK_FUNCTION() {
     Waiter* const woken = ChooseWaiter();
-    // This is done under the lock, because the waiter lies on the stack of its thread and could otherwise be
+    // This is done under the lock, because the waiter is on the stack of its thread and could otherwise be
     // gone already.
     if (woken != nullptr) woken->changed.notify_one();
     mutex_.unlock();
   }
 
-  // Unlocks, waits until condition() holds, and returns locked. Whoever unlocks evaluates the condition, so
-  // it may read only what this mutex guards.
+  // Unlocks, waits until condition() holds, and returns with the lock held. Other threads evaluate the
+  // condition when they unlock, so it may read only data that this mutex guards.
   template <typename Condition>
   void Await(const Condition& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     AwaitUntil(condition, kNever);
   }
-  // The same, up to a deadline; returns what condition() gave last.
+  // The same with a deadline. Returns the last result of condition().
   template <typename Condition>
   bool AwaitUntil(const Condition& condition, MonotonicTime deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     if (condition()) return true;
     std::unique_lock<std::mutex> lock(mutex_, std::adopt_lock);
     WaiterFor<Condition> waiter(condition);
-    // Waiting unlocks too.
+    // Waiting below unlocks too, so wake the next waiter.
     if (Waiter* const woken = ChooseWaiter(); woken != nullptr) woken->changed.notify_one();
     waiter.next = waiters_;
     waiters_ = &waiter;
@@ -62,7 +63,7 @@ class ABSL_LOCKABLE Mutex {
   }
 
  private:
-  // On the stack of the thread that waits.
+  // Lies on the stack of the waiting thread.
   struct Waiter {
     virtual bool Holds() const = 0;
     Waiter* next = nullptr;

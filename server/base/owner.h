@@ -7,23 +7,23 @@
 
 namespace warpline {
 
-// The number of an identity, or of a peer where clients have no identity. No two have the same one.
+// The number of an identity, or of a peer if clients have no identity. All numbers are different.
 using OwnerId = std::uint64_t;
 
-// The number of one client among those of a peer.
+// The number of a client among the clients of a peer.
 using ClientId = std::uint64_t;
 
-// The owner of callers without an identity. Everything of theirs that outlives a connection belongs to it. So
-// where there are no identities, every client may use every resident tensor whose id it knows.
+// The owner of callers without an identity. It owns everything of theirs that outlives a connection. So if
+// there are no identities, every client may use every resident tensor whose id it knows.
 inline constexpr OwnerId kAnonymous = 0;
 
 // A budget is shared fairly between claimants: between the shares first, and then between the clients of a
 // share.
 struct Claimant {
-  // The identity. Without one it is the peer: the host or the user at the other end (server/rpc/peer.h).
+  // The identity; without one, the peer: the host or user at the other end (server/rpc/peer.h).
   OwnerId share = 0;
-  // 0 for an identity, whose clients share nothing between them. Of a peer it is what the client calls itself
-  // (the header x-warpline-affinity), or the connection.
+  // 0 for an identity, whose clients are not told apart. For a peer, the name that the client gives itself
+  // (the header x-warpline-affinity), or its connection.
   ClientId client = 0;
 
   friend bool operator==(const Claimant&, const Claimant&) = default;
@@ -33,12 +33,12 @@ struct Claimant {
   }
 };
 
-// The owner of a call, and the claimant that it counts for.
+// The owner of a call, and the claimant to which the call is charged.
 struct Caller {
   // The owner of the call's resident tensors and regions: an identity, or kAnonymous.
   OwnerId owner = kAnonymous;
   Claimant claimant;
-  // The client itself, also among those of an identity. Its tensors lie together on one device.
+  // The client itself, even if it has an identity. Its tensors are placed together on one device.
   Claimant client;
 };
 inline Caller CallerWith(OwnerId identity, ClientId client = 0) {

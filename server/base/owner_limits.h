@@ -10,11 +10,11 @@
 
 namespace warpline {
 
-// A limit that is not set leaves the owner limited by the server as a whole only.
+// Without a limit of its own, only the server's total limits an owner.
 struct OwnerLimits {
-  // Its share of device time beside others that want some, relative to theirs.
+  // The owner's share of device time, relative to the weights of other owners that need some.
   double weight = 1;
-  // The number of requests that are admitted and unanswered, and the bytes of these and their results
+  // The maximum number of admitted, unanswered requests, and the maximum bytes of these and their results
   // together.
   std::optional<std::int64_t> jobs, bytes;
   std::optional<std::int64_t> resident_bytes;  // on each device
@@ -23,7 +23,7 @@ struct OwnerLimits {
   friend bool operator==(const OwnerLimits&, const OwnerLimits&) = default;
 };
 
-// Asked for each request; null where there are no identities.
+// Called for each request; null if there are no identities.
 using LimitsOf = std::function<OwnerLimits(OwnerId)>;
 
 }  // namespace warpline

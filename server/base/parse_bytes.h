@@ -1,4 +1,4 @@
-// Numbers of bytes as people write them.
+// Parses numbers of bytes as people write them.
 #ifndef WARPLINE_SERVER_BASE_PARSE_BYTES_H_
 #define WARPLINE_SERVER_BASE_PARSE_BYTES_H_
 
@@ -9,8 +9,8 @@
 
 namespace warpline {
 
-// "4096", "64K", "256MiB" or "1G", where K, M and G are powers of 1024, with or without "iB".
-// INVALID_ARGUMENT, without the text, for anything else and for what does not fit.
+// Parses "4096", "64K", "256MiB" or "1G", where K, M and G are powers of 1024, with or without "iB". Returns
+// INVALID_ARGUMENT, without the text, for anything else and for a number that is too large.
 absl::StatusOr<std::int64_t> ParseBytes(const std::string& text);
 
 }  // namespace warpline

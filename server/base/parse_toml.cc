@@ -13,9 +13,9 @@
 namespace warpline {
 namespace {
 
-// The first line of what toml11 says. Of what is there twice, in words of ours, as the line that it shows is
-// that of the first: where the mark under that line says what is there, else the name is that of a table that
-// holds it.
+// Returns the first line of toml11's message. A duplicate gets our own text, because toml11 shows the line of
+// the first occurrence. If the mark under that line says that a value or table is there, the quoted name is
+// the duplicate; otherwise it is that of a table that contains it.
 std::string Summary(const std::string& what) {
   std::string line = what.substr(0, what.find('\n'));
   const std::size_t begin = line.find("(\""), end = line.find("\") already exists");
@@ -25,7 +25,7 @@ std::string Summary(const std::string& what) {
   return absl::StrCat(line.substr(begin + 1, end - begin), " is given twice, here first");
 }
 
-// The line number that toml11 has in its messages, but not the line.
+// Returns toml11's message with the line number, but without the text of the line.
 std::string WithoutTheLine(const std::string& what) {
   const std::size_t bar = what.find(" | ", what.find('\n'));
   const std::size_t number = bar == std::string::npos ? bar : what.rfind('\n', bar);
@@ -34,12 +34,12 @@ std::string WithoutTheLine(const std::string& what) {
                       Summary(what));
 }
 
-// Walks through TOML text and skips what strings and comments hold.
+// Walks through TOML text and skips the contents of strings and comments.
 class Walker {
  public:
   explicit Walker(std::string_view text) : text_(text) {}
 
-  // The next character outside of strings and comments; 0 at the end.
+  // Returns the next character outside strings and comments; 0 at the end.
   char Next() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
@@ -65,7 +65,7 @@ class Walker {
     at_ += end.size();
     while (at_ < text_.size() && text_.substr(at_, end.size()) != end) {
       if (text_[at_] == '\n') {
-        if (end.size() == 1) return;  // a mistake, which the parser will find
+        if (end.size() == 1) return;  // an error that the parser will find
         ++line_;
       }
       at_ += quote == '"' && text_[at_] == '\\' ? 2 : 1;
@@ -80,7 +80,7 @@ class Walker {
 
 absl::Status CheckDepth(std::string_view text, const std::string& path) {
   Walker walker(text);
-  int brackets = 0, dots = 0;  // dots: of this line
+  int brackets = 0, dots = 0;  // dots: in this line
   for (char c = walker.Next(); c != 0; c = walker.Next()) {
     if (c == '\n') dots = 0;
     if (c == '[' || c == '{') ++brackets;

@@ -1,4 +1,4 @@
-// Files in TOML.
+// Parses files in TOML.
 #ifndef WARPLINE_SERVER_BASE_PARSE_TOML_H_
 #define WARPLINE_SERVER_BASE_PARSE_TOML_H_
 
@@ -9,7 +9,7 @@
 
 namespace warpline {
 
-// Tables, arrays and keys may be nested so deep. toml11 parses them by recursion.
+// Tables, arrays and keys may be nested this deep. toml11 parses them by recursion.
 inline constexpr int kMaxTomlDepth = 64;
 
 // INVALID_ARGUMENT with `path` and the number of the line, but not the line itself, which may hold a secret.

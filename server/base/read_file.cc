@@ -18,7 +18,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t max_by
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::ErrnoToStatus(errno, path);
-  // One byte more than allowed tells that there is more.
+  // Reading one byte more than allowed shows whether there is more.
   std::string text;
   text.resize(std::min(static_cast<std::size_t>(std::max<off_t>(file.st_size, 0)), max_bytes) + 1);
   in.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -1,4 +1,4 @@
-// A file as a whole.
+// Reads a whole file.
 #ifndef WARPLINE_SERVER_BASE_READ_FILE_H_
 #define WARPLINE_SERVER_BASE_READ_FILE_H_
 
@@ -9,11 +9,11 @@
 
 namespace warpline {
 
-// Files that people write.
+// The limit for files that people write.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
 
-// INVALID_ARGUMENT for what is no regular file, whose end may never come, or is larger than `max_bytes`; else
-// the error of opening or reading it. Names the path.
+// INVALID_ARGUMENT if the file is larger than `max_bytes`, or not a regular file, which might never end.
+// Otherwise the error of opening or reading it. Errors name the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t max_bytes = kMaxFileBytes);
 
 }  // namespace warpline

@@ -23,12 +23,12 @@ absl::Status NotifyServiceManager(const std::string& state) {
     return absl::InvalidArgumentError(absl::StrCat("$NOTIFY_SOCKET=", path, ": must be a path or @name"));
   }
   std::memcpy(address.sun_path, path, length);
-  // An abstract name begins with a zero, and ends where its length says.
+  // An abstract name begins with a zero byte, and its length marks its end.
   if (path[0] == '@') address.sun_path[0] = '\0';
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   const auto address_length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  // A manager that has much to read is waited for, since it would end a service that it has not heard from;
-  // but not for ever.
+  // Waits for a manager that is busy, because it would end a service from which it hears nothing. The wait
+  // has a limit.
   constexpr timeval kPatience = {.tv_sec = 5, .tv_usec = 0};
   if (socket >= 0) ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
   const bool sent = socket >= 0 && ::sendto(socket, state.data(), state.size(), MSG_NOSIGNAL,

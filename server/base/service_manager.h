@@ -1,4 +1,4 @@
-// Tells systemd, if it is what started the process, how far it is: sd_notify(3).
+// Tells systemd, if it has started the process, about the state of the service: sd_notify(3).
 #ifndef WARPLINE_SERVER_BASE_SERVICE_MANAGER_H_
 #define WARPLINE_SERVER_BASE_SERVICE_MANAGER_H_
 
@@ -8,9 +8,9 @@
 
 namespace warpline {
 
-// Sends `state`, lines as "READY=1" or "STOPPING=1", to the socket that $NOTIFY_SOCKET names. Without the
-// variable it does nothing. The protocol is of a dozen lines and stable, and systemd's own manual recommends
-// to write them rather than to depend on its library, which containers lack.
+// Sends `state`, lines such as "READY=1" or "STOPPING=1", to the socket in $NOTIFY_SOCKET. Does nothing
+// without this variable. The protocol is stable and needs only a dozen lines, and systemd's manual recommends
+// implementing it instead of depending on its library, which containers lack.
 absl::Status NotifyServiceManager(const std::string& state);
 
 }  // namespace warpline

@@ -20,10 +20,10 @@ namespace {
 
 constexpr absl::Duration kSameRequest = absl::Milliseconds(500);
 
-// The numbers of the signals, a byte each. Its ends stay open to the end of the process.
+// A pipe for the signal numbers, one byte each. Its ends stay open until the process ends.
 std::array<int, 2> numbers = {-1, -1};
 
-// All that a handler may do is to write.
+// A handler may do little more than write.
 void Put(int number) {
   const int error = errno;
   const auto byte = static_cast<std::uint8_t>(number);
@@ -34,7 +34,8 @@ void Put(int number) {
 }  // namespace
 
 StopSignals::StopSignals() {
-  // Nobody could wait without it, and a process that has no two descriptors at its start cannot serve.
+  // Without the pipe nobody could wait, and a process that cannot get two descriptors at its start cannot
+  // serve.
   if (numbers[0] < 0 && pipe2(numbers.data(), O_CLOEXEC | O_NONBLOCK) != 0) std::abort();
   struct sigaction action {};
   action.sa_handler = Put;

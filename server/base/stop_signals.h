@@ -10,27 +10,28 @@
 
 namespace warpline {
 
-// Handles the two from its construction on, and has SIGPIPE ignored. A process has one. A handler, not
-// sigwait: libraries start threads before main can block signals for them, and a signal that such a thread
-// takes would end the process.
+// Handles both signals from its construction on, and makes the process ignore SIGPIPE. There is one per
+// process. It uses a handler, not sigwait: libraries start threads before main can block signals for them,
+// and a signal that arrives at such a thread would end the process.
 class StopSignals {
  public:
   StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Waits for the next one, for so long at most. Returns its number, or 0 if none came. One thread at a time.
+  // Waits for the next signal, at most `longest`. Returns its number, or 0 if there was none. Called by one
+  // thread at a time.
   int Await(absl::Duration longest);
 
  private:
   friend class FurtherSignal;
-  // Acts as if a signal of number 0 had come.
+  // Acts as if a signal with number 0 had arrived.
   static void Wake();
 };
 
-// While it is there, calls `act`, once and on a thread of its own, when a stop signal comes. One that comes
-// within half a second of the construction is taken for a part of the request before, unless `is_urgent` says
-// otherwise: those who stop a process group, or a terminal and a supervisor together, send two.
+// During its lifetime, calls `act`, once and on its own thread, when a stop signal arrives. A signal within
+// half a second of the construction counts as part of the earlier request, unless `is_urgent` returns true:
+// stopping a process group, or from a terminal and a supervisor together, sends two signals.
 class FurtherSignal {
  public:
   FurtherSignal(StopSignals& signals, std::function<bool()> is_urgent, std::function<void()> act);

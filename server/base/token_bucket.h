@@ -9,30 +9,30 @@
 
 namespace warpline {
 
-// A token bucket that starts full and may go into debt: Take always takes, so that a user who goes on taking
-// waits longer until the bucket has tokens again, but never longer than debt_max / per_second.
-// Not thread-safe.
+// A token bucket that starts full and may go into debt. Take always takes a token, so a user who keeps taking
+// waits longer until the bucket has tokens again, but never longer than debt_max / per_second. Not
+// thread-safe.
 class TokenBucket {
  public:
   struct Options {
     double capacity = 0;    // tokens
-    double per_second = 0;  // tokens that come back
+    double per_second = 0;  // tokens that are added
     double debt_max = 0;    // tokens
   };
 
   TokenBucket(const Options& options, MonotonicTime now)
       : options_(options), tokens_(options.capacity), refilled_(now) {}
 
-  // Takes one token. Returns false if there was none; the bucket then owes it, up to debt_max.
+  // Takes one token. Returns false if there was none; the bucket then owes a token, up to debt_max.
   bool Take(MonotonicTime now) {
     const bool had_one = has_token(now);
-    // Without debt the part of a token that has come back stays, so that it becomes a whole one in time.
+    // If no debt is allowed, a partial token is not taken, so that it can become a whole one.
     if (had_one || options_.debt_max > 0) tokens_ = std::max(tokens_ - 1, -options_.debt_max);
     return had_one;
   }
   // Gives tokens back; the bucket never holds more than its capacity.
   void Put(double tokens) { tokens_ = std::min(tokens_ + tokens, options_.capacity); }
-  // True if a token could be taken now.
+  // Returns true if a token could be taken now.
   bool has_token(MonotonicTime now) {
     Refill(now);
     return tokens_ >= 1;

@@ -8,7 +8,7 @@
 
 namespace warpline {
 
-// Closes its descriptor when it is destroyed. A negative number stands for none.
+// Closes its descriptor when it is destroyed. A negative number means that there is none.
 class UniqueFd {
  public:
   explicit UniqueFd(int fd = -1) : fd_(fd) {}

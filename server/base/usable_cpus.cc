@@ -18,7 +18,7 @@ double LeastQuota() {
     if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
   };
   for (const std::string& folder : CgroupFolders("")) consider(CpusOfQuota(FirstLine(folder + "/cpu.max")));
-  // Version 1: -1 stands for no quota.
+  // Version 1: a quota of -1 means no quota.
   for (const std::string& folder : CgroupFolders("cpu")) {
     consider(CpusOfQuota(FirstLine(folder + "/cpu.cfs_quota_us") + " " +
                          FirstLine(folder + "/cpu.cfs_period_us")));

@@ -6,12 +6,13 @@
 
 namespace warpline {
 
-// The CPUs of the process's affinity mask, or its cgroup's quota of CPU time if that is less, rounded down;
-// at least 1. A container has the CPUs of its host in its mask and only the quota tells what it was given.
+// Returns the number of CPUs in the process's affinity mask, or its cgroup's quota of CPU time, rounded down,
+// if that is less; at least 1. The mask of a container has all CPUs of its host; only the quota shows what
+// the container may use.
 int UsableCpus();
 
-// The CPUs that a cgroup's quota allows, from the text of cpu.max ("150000 100000", "max 100000"); 0 if there
-// is no quota.
+// Returns the number of CPUs that a cgroup's quota allows, from the text of cpu.max ("150000 100000", "max
+// 100000"); 0 if there is no quota.
 double CpusOfQuota(const std::string& cpu_max);
 
 }  // namespace warpline

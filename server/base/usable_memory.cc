@@ -24,7 +24,7 @@ std::size_t UsableMemoryBytes() {
   };
   for (const std::string& folder : CgroupFolders(""))
     consider(BytesOfLimit(FirstLine(folder + "/memory.max")));
-  // Version 1: a number beyond any memory stands for no limit.
+  // Version 1: a number larger than any memory means no limit.
   for (const std::string& folder : CgroupFolders("memory")) {
     consider(BytesOfLimit(FirstLine(folder + "/memory.limit_in_bytes")));
   }

@@ -7,15 +7,16 @@
 
 namespace warpline {
 
-// The machine's memory, or its cgroup's limit if that is less: a container sees the memory of its host, and
-// only the limit tells what it was given. Unit: bytes.
+// Returns the machine's memory, or its cgroup's limit if that is less. A container sees the memory of its
+// host; only the limit shows what the container may use. Unit: bytes.
 std::size_t UsableMemoryBytes();
 
-// The part of the usable memory that others leave free at present. It is the memory that the machine reports
-// as available, if that is less.
+// Returns how much of the usable memory is free at present: the memory that the machine reports as available,
+// if that is less than the usable memory.
 std::size_t AvailableMemoryBytes();
 
-// The bytes that a cgroup may use, from the text of memory.max ("1073741824", "max"); 0 if there is no limit.
+// Returns the bytes that a cgroup may use, from the text of memory.max ("1073741824", "max"); 0 if there is
+// no limit.
 std::size_t BytesOfLimit(const std::string& memory_max);
 
 }  // namespace warpline

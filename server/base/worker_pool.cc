@@ -25,10 +25,10 @@ void WorkerPool::Post(absl::AnyInvocable<void()> task) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     tasks_.push_back(std::move(task));
-    // The order of these two, and that of their counterparts in Loop, sees to it that the task is seen.
+    // The order of these two operations, and of those in Loop, ensures that a thread sees the task.
     unclaimed_.fetch_add(1);
-    // Nobody needs to be woken while a thread looks for tasks: it takes this one, or sees it when it looks
-    // once more under the lock before it sleeps.
+    // While a thread looks for tasks, nobody must be woken: that thread takes this task, or sees it when it
+    // checks again under the lock before it sleeps.
     wake = sleeping_ > 0 && looking_.load() == 0;
   }
   if (wake) posted_.notify_one();
@@ -53,8 +53,8 @@ WorkerPool::Task WorkerPool::TryTake() {
 WorkerPool::Task WorkerPool::AwaitTask() {
   std::unique_lock<std::mutex> lock(mutex_);
   ++sleeping_;
-  // Claims without the lock only take away, so that a positive number is either claimed here or by somebody
-  // else.
+  // Claims without the lock only decrease the number. So if it is positive, a task is claimed here or by
+  // another thread.
   bool claimed = false;
   posted_.wait(lock, [&] {
     int unclaimed = unclaimed_.load(std::memory_order_relaxed);
@@ -77,7 +77,7 @@ void WorkerPool::Loop() {
     looking_.fetch_sub(1);
     if (!task) task = AwaitTask();
     if (!task) return;
-    // Others may have relied on this thread to take more.
+    // Post may have relied on this thread to take more tasks, so wake another one.
     if (unclaimed_.load() > 0) posted_.notify_one();
     task();
   }

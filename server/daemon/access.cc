@@ -7,7 +7,8 @@
 namespace warpline {
 namespace {
 
-// Later owners share the label "other": each owner has some ten series.
+// The maximum number of owners with metrics of their own, because each has some ten series. Later owners
+// share the label "other".
 constexpr int kOwnersWithSeries = 50;
 
 }  // namespace

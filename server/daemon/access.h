@@ -1,4 +1,4 @@
-// Decides who may call, and writes down that they did.
+// Decides who may call, and logs the calls.
 #ifndef WARPLINE_SERVER_DAEMON_ACCESS_H_
 #define WARPLINE_SERVER_DAEMON_ACCESS_H_
 
@@ -18,14 +18,14 @@
 
 namespace warpline {
 
-// Members are null where they are not configured.
+// Members are null if they are not configured.
 struct Access {
-  // The errors are those of the files that the options name. The metrics outlive the result.
+  // Errors are those of the files that the options name. The metrics outlive the result.
   static absl::StatusOr<Access> Open(const ServerOptions& options, Metrics& metrics);
 
   std::unique_ptr<CertificateStore> certificates;
   std::unique_ptr<Identities> identities;
-  // These ask the identities.
+  // These functions use the identities.
   LimitsOf limits_of;
   std::function<std::string(OwnerId)> name_of;
   std::unique_ptr<OwnerMetrics> owner_metrics;

@@ -38,7 +38,7 @@ absl::Status OpenDevices(const ServerOptions& options, DeviceFailure& failure, M
   ASSIGN_OR_RETURN(core.backend, MakeBackend(options, metrics, [&failure](const absl::Status& status) {
                      failure.Report("GPU context lost", std::string(status.message()));
                    }));
-  // The cpu backend measures its rates at the first question: now, while nothing else runs.
+  // The cpu backend measures its rates in the first Compile. Do it now, while nothing else runs.
   static_cast<void>(core.backend->Compile(Program(), MemoryPlan()));
   ShowDevices(*core.backend, metrics);
   if (!core.is_cuda()) return absl::OkStatus();
@@ -63,7 +63,7 @@ absl::Status MakeStaging(const ServerOptions& options, Metrics& metrics, Core& c
 
 void MakeStores(const ServerOptions& options, const Machine& machine, const Access& access, Metrics& metrics,
                 Core& core) {
-  // A quarter: the rest is left for requests, however many transfers there are and however slow.
+  // A quarter, so that the rest is left for requests, even if there are many slow transfers.
   core.transfers.emplace(
       FairBudget::Options{.total = options.MaxJobBytes() / 4, .what = "bytes for transfers"});
   const auto allocate = [backend = core.backend.get()](int device, std::size_t bytes) {

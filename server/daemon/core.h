@@ -1,4 +1,4 @@
-// The devices, and all memory and queues in front of them.
+// The devices, and all memory and queues that requests pass before they reach a device.
 #ifndef WARPLINE_SERVER_DAEMON_CORE_H_
 #define WARPLINE_SERVER_DAEMON_CORE_H_
 
@@ -30,20 +30,21 @@ struct Machine {
   int cpus = 1;
   std::int64_t descriptors = 0;
 
-  // Each region has a connection, and at first its memfd: together an eighth of all descriptors, which
-  // ServerOptions::MaxConnections leaves.
+  // Each region has a connection, and at first also a memfd. Together they may use an eighth of all
+  // descriptors, which ServerOptions::MaxConnections leaves free.
   std::size_t MaxRegions() const;
 };
 
-// The parts in the order of their making: each goes before those that it uses. Neither copied nor moved.
+// The parts in the order of their construction; each is destroyed before those that it uses. Neither copied
+// nor moved.
 struct Core {
-  // The access, the failure and the metrics outlive the result.
+  // The access, the failure object and the metrics outlive the result.
   static absl::StatusOr<std::unique_ptr<Core>> Create(const ServerOptions& options, const Machine& machine,
                                                       const Access& access, DeviceFailure& failure,
                                                       Metrics& metrics);
   bool is_cuda() const { return backend->name() == "cuda"; }
 
-  // Null on the CPU, where a job takes as long as others leave it no core, but always ends.
+  // Null on the CPU: a job may take long there if others use the cores, but it always ends.
   std::unique_ptr<DeviceWatchdog> watchdog;
   std::unique_ptr<Backend> backend;
   Buffer staging_memory;

@@ -1,4 +1,4 @@
-// The end of a GPU for this process.
+// Handles the loss of a GPU for this process.
 #ifndef WARPLINE_SERVER_DAEMON_DEVICE_FAILURE_H_
 #define WARPLINE_SERVER_DAEMON_DEVICE_FAILURE_H_
 
@@ -7,13 +7,13 @@
 
 namespace warpline {
 
-// The context of a device is lost, or the device hangs: only another process can help. Thread-safe.
+// The context of a device is lost, or the device hangs: only a new process helps. Thread-safe.
 class DeviceFailure {
  public:
-  // Has the process stop, as SIGTERM does.
+  // Makes the process stop, as SIGTERM does.
   void Report(const std::string& what, const std::string& reason);
   bool happened() const { return happened_; }
-  // Nobody waits for signals any more: a failure ends the process at once.
+  // Called when nobody waits for signals any more: from then on a failure ends the process at once.
   void SetStopped() { stopped_ = true; }
 
  private:

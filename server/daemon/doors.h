@@ -23,13 +23,13 @@
 
 namespace warpline {
 
-// The parts in the order of their making. Neither copied nor moved.
+// The parts in the order of their construction. Neither copied nor moved.
 struct Doors {
-  // Opens them. Everything that is given outlives the result.
+  // Opens them. All arguments outlive the result.
   static absl::StatusOr<std::unique_ptr<Doors>> Open(const ServerOptions& options, const Machine& machine,
                                                      const Access& access, Core& core, Services& services,
                                                      const DeviceFailure& failure, Metrics& metrics);
-  // The line for those who started the process.
+  // Returns the line that tells the starter of the process that the server is ready.
   std::string ReadyLine(const Backend& backend) const;
 
   std::atomic<bool> ready = true;
@@ -37,7 +37,7 @@ struct Doors {
   std::optional<Inflater> inflater;
   std::optional<WorkerPool> crew;
   std::unique_ptr<RpcServer> rpc;
-  // Registering memory with the devices takes long, and is done for one client after the other.
+  // Registering memory with the devices takes long, so it is done for one client at a time.
   WorkerPool registering{1};
   std::unique_ptr<RegionServer> regions;  // null if there are none
   std::unique_ptr<HttpServer> http;       // null without a metrics port

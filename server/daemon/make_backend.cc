@@ -29,11 +29,11 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
                                    .measure_roofline = options.timing_sample > 0,
                                    .context_lost = std::move(context_lost),
                                    .metrics = &metrics});
-    // A GPU without memory left is no GPU, unless the operator has said how much to take of it.
+    // A GPU without free memory counts as unusable, unless the operator has set how much of it to take.
     const bool usable = !absl::IsUnavailable(cuda.status()) &&
                         (!absl::IsResourceExhausted(cuda.status()) || options.device_bytes.has_value());
     if (usable || options.backend == "cuda") return cuda;
-    // A GPU that nobody computes on is worth an operator's attention.
+    // The operator should know if there is an unused GPU.
     Log(gpu::GpuIsPresent() ? "warning" : "info", "backend cpu chosen",
         {{"reason", std::string(cuda.status().message())}});
     if (!options.devices.empty()) Log("warning", "--devices does not count on the cpu backend");

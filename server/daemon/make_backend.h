@@ -1,4 +1,4 @@
-// The backend that the flags ask for, or that the machine has.
+// Makes the backend that the flags select, or that the machine supports.
 #ifndef WARPLINE_SERVER_DAEMON_MAKE_BACKEND_H_
 #define WARPLINE_SERVER_DAEMON_MAKE_BACKEND_H_
 
@@ -13,8 +13,8 @@
 
 namespace warpline {
 
-// Errors are those of the backend that --backend names; "auto" takes the cpu's where no GPU can be used, and
-// the log tells why. `context_lost` is called, on any thread, when the GPU is lost for this process. The
+// Errors are those of the backend that --backend names. With "auto" the cpu backend is used if no GPU can be,
+// and the log says why. `context_lost` is called, on any thread, when the GPU is lost for this process. The
 // metrics outlive the backend.
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& options, Metrics& metrics,
                                                      std::function<void(const absl::Status&)> context_lost);

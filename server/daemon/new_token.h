@@ -6,8 +6,8 @@
 
 namespace warpline {
 
-// Makes a token, and prints it to stderr, and to stdout the lines of a tokens file by which `name` is known
-// by it: the secret apart from what is not, so that each can go into a file of its own.
+// Makes a token. Prints the token to stderr, and to stdout the lines of a tokens file that identify `name` by
+// it. So the secret and the public part can go into different files.
 void PrintNewToken(const std::string& name);
 
 }  // namespace warpline

@@ -10,15 +10,15 @@
 namespace warpline {
 namespace {
 
-// The memory of the plans that are known: enough for some ten thousand kinds of requests.
+// The memory for cached plans: enough for some ten thousand kinds of requests.
 constexpr std::size_t kPlanCacheBytes = std::size_t{32} << 20;
 
-// For what may wait, and what clients can cause in any amount: messages that are inflated, and lists. Each
-// thread keeps a core busy, so that more would only be slower. On a machine with few cores they would take
-// the time of the threads that receive calls.
+// Threads for work that may wait and that clients can cause in any amount: inflating messages, and lists.
+// Each thread keeps a core busy, so more threads would only be slower. On a machine with few cores they would
+// take time from the threads that receive calls.
 constexpr int kBackgroundThreads = 2, kBackgroundNice = 10;
 
-// A path that is longer than those of sockets may be is an error only if it was asked for.
+// A path that is too long for a socket is an error only if --regions has set it.
 std::vector<std::string> RegionPaths(const ServerOptions& options, std::int64_t region_bytes) {
   std::vector<std::string> paths;
   if (region_bytes == 0) return paths;

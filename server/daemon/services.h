@@ -1,4 +1,4 @@
-// The parts that answer the calls, by service.
+// The parts that answer calls, by service.
 #ifndef WARPLINE_SERVER_DAEMON_SERVICES_H_
 #define WARPLINE_SERVER_DAEMON_SERVICES_H_
 
@@ -20,14 +20,14 @@
 
 namespace warpline {
 
-// The core and the metrics outlive it. Neither copied nor moved.
+// The core and the metrics outlive this. Neither copied nor moved.
 struct Services {
   Services(const ServerOptions& options, const Machine& machine, const Access& access, Core& core,
            Metrics& metrics);
-  // They use these services.
+  // Returns handlers that use these services.
   RpcServer::Handlers Handlers();
 
-  // The sockets of shared regions. None: the server has no regions.
+  // The sockets of shared regions. Empty: the server has no regions.
   const std::vector<std::string> region_paths;
   PlanCache plans;
   FairWorkers compilers;

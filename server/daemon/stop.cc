@@ -16,20 +16,22 @@
 namespace warpline {
 namespace {
 
-// For calls to end with the status of a device that has failed.
+// The time for calls to end with an error status after a device has failed.
 constexpr absl::Duration kToFail = absl::Seconds(1);
-// For clients to close connections whose calls have ended; a tenth of the grace if that is less.
+// The time for clients to close connections whose calls have ended; a tenth of the grace period if that is
+// less.
 constexpr absl::Duration kToClose = absl::Seconds(1);
 
-// The time in which load balancers see that the server's health has changed, and clients still come.
+// Continues to serve for `delay`: load balancers must first see the changed health, and clients still send
+// calls.
 void ServeOn(absl::Duration delay, const DeviceFailure& failure) {
   const absl::Time until = absl::Now() + delay;
   while (absl::Now() < until && !failure.happened()) absl::SleepFor(absl::Milliseconds(20));
 }
 
-// The ranges of calls whose arrays travel apart come by other calls, on connections that are open. So these
-// connections are told to leave when such calls have ended, or half of the time is over. Everything else is
-// served as before. Uploads and results whose client seems to be gone are not waited for.
+// Arrays of streamed calls are transferred by other calls, over open connections. So clients are asked to
+// leave only when the streamed calls have ended, or half of the time has passed. Everything else is served as
+// before. Uploads and results whose client seems to be gone are not waited for.
 void EndStreamedCalls(StreamedCalls& calls, TensorStore& tensors, absl::Time deadline,
                       const DeviceFailure& failure) {
   constexpr absl::Duration kGone = absl::Seconds(2);
@@ -40,7 +42,7 @@ void EndStreamedCalls(StreamedCalls& calls, TensorStore& tensors, absl::Time dea
     tensors.DropIdleResults(kGone);
     absl::SleepFor(absl::Milliseconds(5));
   }
-  calls.EndWaiting();  // their clients can bring nothing more
+  calls.EndWaiting();  // their clients cannot upload anything more
 }
 
 [[noreturn]] void ExitWithWork(const DeviceFailure& failure, const std::string& reason) {
@@ -48,9 +50,9 @@ void EndStreamedCalls(StreamedCalls& calls, TensorStore& tensors, absl::Time dea
   std::_Exit(failure.happened() ? 2 : 1);  // lanes may hang on the device
 }
 
-// Ends the calls. Returns false if some are still there, or their jobs.
+// Ends the calls. Returns false if calls or their jobs are still there.
 bool Drain(Core& core, Doors& doors, absl::Time deadline) {
-  // Work that comes with accepted calls is still admitted, including uploads in progress.
+  // Work for calls that have been accepted is still admitted, including uploads in progress.
   const bool ended = doors.rpc->Drain(deadline);
   core.tensors->DropIdleResults(absl::ZeroDuration());  // nobody can fetch them any more
   return ended && core.admission->AwaitIdle(After(deadline - absl::Now()));
@@ -68,7 +70,7 @@ void Stop(int number, const ServerOptions& options, StopSignals& signals, Core& 
           DeviceFailure& failure) {
   const absl::Time deadline = absl::Now() + options.grace;
   const bool failed_at_first = failure.happened();
-  // Whoever sits at a terminal does not want to wait, and a server without its device has nothing to serve.
+  // A user at a terminal does not want to wait, and a server without its device has nothing to serve.
   const absl::Duration delay =
       number == SIGINT || failed_at_first ? absl::ZeroDuration() : options.drain_delay;
   Log("info", "stopping: not serving, for health checks; resident tensors end with this process",
@@ -90,13 +92,13 @@ void Stop(int number, const ServerOptions& options, StopSignals& signals, Core& 
   const bool drained = Drain(core, doors, work_deadline - std::min(kToClose, options.grace / 10));
   if (failure.happened() || (!drained && core.scheduler->IsBusy()))
     ExitWithWork(failure, "the grace is over");
-  // The connections that are left are idle.
+  // The remaining connections are idle.
   if (!drained || !doors.rpc->Shutdown(work_deadline)) {
     Log("info", "stopped; a client did not close its connection");
     std::_Exit(0);
   }
   Log("info", "stopped");
-  failure.SetStopped();  // what is tried on a device may never end
+  failure.SetStopped();  // cleanup on a device may hang forever
 }
 
 }  // namespace warpline

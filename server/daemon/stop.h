@@ -1,4 +1,4 @@
-// The end of the daemon: what was accepted is finished.
+// The end of the daemon: accepted work is finished first.
 #ifndef WARPLINE_SERVER_DAEMON_STOP_H_
 #define WARPLINE_SERVER_DAEMON_STOP_H_
 
@@ -10,12 +10,12 @@
 
 namespace warpline {
 
-// Tells the service manager; one that does not listen is no reason to stop, nor to be silent about it.
+// Tells the service manager. If that fails, only logs a warning.
 void Notify(const std::string& state);
 
-// Ends the service, in the steps of docs/restarts.md, after the signal of this number. Returns when nobody
-// uses core and doors any more. Else it ends the process: with 0 if only a connection is left, with 1 if work
-// is, and with 2 without a device.
+// Ends the service, in the steps of docs/restarts.md, after the signal with this number. Returns when core
+// and doors are no longer used. Otherwise it ends the process: with exit code 0 if only a connection is left,
+// 1 if work is left, and 2 if the device has failed.
 void Stop(int number, const ServerOptions& options, StopSignals& signals, Core& core, Doors& doors,
           DeviceFailure& failure);
 

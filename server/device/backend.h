@@ -1,5 +1,5 @@
-// The two sides of the engine's only seam: what a backend (cuda, cpu) gives, and what the scheduler asks
-// of it. Nothing here or below knows of gRPC, protobuf or Prometheus.
+// The interface between the scheduler and a backend (cuda, cpu). Neither this header nor the code below it
+// knows of gRPC, protobuf or Prometheus.
 #ifndef WARPLINE_SERVER_DEVICE_BACKEND_H_
 #define WARPLINE_SERVER_DEVICE_BACKEND_H_
 
@@ -34,75 +34,77 @@ struct DeviceInfo {
   std::size_t pool_bytes = 0;
   // The memory for resident tensors, in addition to the pool.
   std::size_t resident_bytes = 0;
-  // The memory for uploads and streamed results of requests, in addition to both.
+  // The memory for uploads and streamed results of requests, in addition to pool_bytes and resident_bytes.
   std::size_t upload_bytes = 0;
 };
 
-// A copy between memory that AllocateHost gave and memory that AllocateResident gave, which does not lie on
-// the host. Whoever starts it keeps both alive until it has ended.
+// A copy between host memory (from AllocateHost) and device memory (from AllocateResident). Whoever starts
+// the copy keeps both alive until it has ended.
 struct Transfer {
   enum class Direction { kToDevice, kToHost };
   Direction direction = Direction::kToDevice;
   int device = 0;
   std::span<std::byte> on_host;
-  std::span<std::byte> on_device;  // as long
+  std::span<std::byte> on_device;  // of the same size
 };
 
-// A row of a variant table as the outside sees it.
+// A row of a variant table, as code outside the backends sees it.
 struct VariantInfo {
   Op op;
   std::string_view name;
   std::string_view summary;
   bool reproducible;
-  std::span<const std::string_view> configurations;  // further names
+  std::span<const std::string_view> configurations;  // names of its configurations
   std::vector<DType> dtypes;
 };
 
 // The result of a finished launch.
 struct LaunchReport {
   absl::Status status;
-  VariantNames variants;  // that ran, one a step
-  // The time from its launch to its end is not its own: other programs used the device meanwhile, or it was
-  // prepared, as when a graph is captured. On a cpu a lane is taken to have a core of its own.
+  VariantNames variants;  // the variants that ran, one per step
+  // True if the time from launch to end is not the program's own time: other programs used the device
+  // meanwhile, or something had to be prepared first, for example a graph was captured. On the CPU each lane
+  // is assumed to have a core of its own.
   bool shared = false;
-  // The program did not run: the device's pool has as many bytes as were set aside for it, but no block of
-  // them. It will have one when nothing else is taken.
+  // The program did not run: the device's pool has enough free bytes (the scheduler has reserved them), but
+  // not as one block. A block will be available once nothing else uses the pool.
   bool pool_in_pieces = false;
 };
 
 using LaunchDone = absl::AnyInvocable<void(LaunchReport)>;
 
-// A program as a backend runs it.
+// A program, compiled for a backend.
 struct CompiledProgram {
   std::shared_ptr<const DeviceProgram> program;
-  // How long a device will be busy with it (server/plan/cost.h). Of devices that differ, the slowest. An
-  // estimate: within a factor of about three. Unit: seconds.
+  // How long a device will be busy with the program (server/plan/cost.h), in seconds. An estimate, accurate
+  // within a factor of about three. If devices differ, this is the time of the slowest one.
   double seconds = 0;
-  // The bytes of a device's pool that it takes while it runs; 0 if it fits into the memory of a lane. Whoever
-  // launches programs makes sure that those on one device together take no more than its pool has.
+  // The bytes of a device's pool that the program uses while it runs; 0 if the memory of a lane is enough.
+  // Whoever launches programs makes sure that all programs on one device together use no more than its pool
+  // has.
   std::size_t device_bytes = 0;
 };
 
 // A program bound to memory: regions of the program's MemoryPlan inside staging slots, and the memory of
-// bindings that have their own. Everything outlives the call of `done`, and whoever launches the program has
-// set CompiledProgram::device_bytes aside.
+// bindings that have their own. All of this must stay valid until `done` has been called. Whoever launches
+// the program has already reserved CompiledProgram::device_bytes.
 struct StagedProgram {
   const Program* program = nullptr;
   const MemoryPlan* plan = nullptr;
-  const DeviceProgram* compiled = nullptr;  // by the lane's backend, of the same program
+  const DeviceProgram* compiled = nullptr;  // compiled from `program` by the lane's backend
   std::span<const Binding> bindings;
-  std::span<std::byte> input;   // payload and scalars, as planned
+  std::span<std::byte> input;   // payloads and scalars, placed as planned
   std::span<std::byte> output;  // to be written
-  // A backend that works step by step looks at these between steps; what is on its way on a GPU runs to its
-  // end.
+  // A backend that works step by step checks these two between steps. Work that a GPU has already received
+  // runs to its end.
   MonotonicTime deadline = kNever;
   const std::atomic<bool>* cancelled = nullptr;  // may be null
-  // Nothing else waits: Launch may look for the end of the program itself, for some ten microseconds, and
-  // call `done` before it returns, which saves the ways to other threads and back.
+  // True if no other job waits. Launch may then wait for the end of the program itself, for some ten
+  // microseconds, and call `done` before it returns. This saves a switch to another thread and back.
   bool wait_briefly = false;
-  // Its kernels go before those that other lanes have begun, wherever a device has to choose.
+  // Wherever a device has to choose, its kernels run before kernels that other lanes have already started.
   bool urgent = false;
-  OwnerId owner = 0;  // to whom a graph belongs that is made for it
+  OwnerId owner = 0;  // the owner of a graph that is made for this program
 };
 
 // A stream with its buffers and graphs (or, on the CPU, a thread's share of the machine): runs one program
@@ -110,11 +112,11 @@ struct StagedProgram {
 class Lane {
  public:
   virtual ~Lane() = default;
-  // Starts the program and calls `done` exactly once: from the backend's completion thread, or before it
+  // Starts the program and calls `done` exactly once: from the backend's completion thread, or before Launch
   // returns. The lane is free for the next program when `done` is called.
   virtual void Launch(const StagedProgram& staged, LaunchDone done) = 0;
-  // Returns whether Launch would return within microseconds, so that any thread may call it. Then nothing has
-  // to be built first, and the caller has next to nothing to compute.
+  // Returns true if Launch would return within microseconds: nothing has to be built first, and the calling
+  // thread has almost nothing to compute. Then any thread may call Launch.
   virtual bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
                               const DeviceProgram* compiled) const = 0;
 };
@@ -127,27 +129,28 @@ class Backend {
   virtual std::span<const DeviceInfo> devices() const = 0;
   // All rows of all tables, in the order in which they are tried.
   virtual std::vector<VariantInfo> Variants() const = 0;
-  // OK if `variant` can run the problem; empty means that any may. INVALID_ARGUMENT otherwise, naming the
+  // OK if `variant` can run the problem; an empty `variant` means any. INVALID_ARGUMENT otherwise, naming the
   // variants that can.
   virtual absl::Status CheckVariant(const Problem& problem, std::string_view variant) const = 0;
-  // Compiles a program of which CheckVariant accepts every step, for all devices. INVALID_ARGUMENT, with both
-  // figures, if none has the memory that the program needs, in a lane or in its pool.
+  // Compiles a program for all devices. CheckVariant must have accepted every step. INVALID_ARGUMENT, with
+  // both figures, if no device has the memory that the program needs, in a lane or in its pool.
   virtual absl::StatusOr<CompiledProgram> Compile(const Program& program, const MemoryPlan& plan) const = 0;
-  // Returns whether Lane::Launch leaves the work to a device, so that its caller has nothing to do meanwhile.
+  // Returns true if Lane::Launch hands the work to a device, so that the calling thread is free meanwhile.
   virtual bool launches_asynchronously() const = 0;
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
   // Memory for staging slots: page-locked, or ordinary on the CPU.
   virtual absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) = 0;
-  // Makes memory of this process that others may share usable like that of AllocateHost, by all devices,
-  // until the result goes; the memory itself must not go before. Takes time in proportion to its size.
-  // Thread-safe.
+  // Registers memory of this process, which may be shared with other processes, so that all devices can use
+  // it like memory from AllocateHost. The registration lasts until the result is destroyed; the memory itself
+  // must live longer. Takes time in proportion to the size. Thread-safe.
   virtual absl::StatusOr<std::shared_ptr<void>> RegisterHost(std::span<std::byte>) { return nullptr; }
-  // Memory for a resident tensor, not initialised: on the device, or ordinary on the CPU. Drop the buffer
-  // only when the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if there is none; the
-  // caller keeps to DeviceInfo::resident_bytes and upload_bytes together. Thread-safe.
+  // Returns uninitialised memory for a resident tensor: on the device, or ordinary memory on the CPU. Destroy
+  // the buffer only after the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if there is
+  // no such memory. The caller never allocates more than DeviceInfo::resident_bytes + upload_bytes.
+  // Thread-safe.
   virtual absl::StatusOr<Buffer> AllocateResident(int device, std::size_t bytes) = 0;
-  // Returns whether AllocateResident will take only microseconds for this many bytes, as far as can be told.
-  // Getting memory from a device takes milliseconds. Thread-safe.
+  // Returns true if AllocateResident is expected to need only microseconds for this many bytes. Allocating
+  // memory from the device itself takes milliseconds. Thread-safe.
   virtual bool HasResidentAtHand(int, std::size_t) const { return true; }
   // Starts the copy and calls `done` exactly once, from the backend's completion thread, or before it returns
   // if the copy cannot be started. Thread-safe. Only for backends whose resident tensors do not lie on the

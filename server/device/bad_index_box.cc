@@ -14,7 +14,8 @@ namespace {
 
 using gpu::ToStatus;
 
-// A copy to the device that begins before its launch returns has copied these bytes by then.
+// The source of Prepare's copy to the device. cudaMemcpyAsync has read these pageable bytes before it
+// returns.
 constexpr BadIndex kNone;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The report of a lane's kernels about indices out of range.
+// Holds the report of a lane's kernels about indices that are out of range.
 #ifndef WARPLINE_SERVER_DEVICE_BAD_INDEX_BOX_H_
 #define WARPLINE_SERVER_DEVICE_BAD_INDEX_BOX_H_
 
@@ -15,19 +15,19 @@
 
 namespace warpline {
 
-// For one program at a time. A program without bad indices costs nothing: kernels write only when they meet
-// one.
+// Used by one program at a time. A program without bad indices costs nothing: kernels write only when they
+// find one.
 class BadIndexBox {
  public:
-  // On the current device. `maps_host`: the device can use addresses of page-locked memory.
+  // Creates a box on the current device. `maps_host`: the device can use addresses of page-locked memory.
   static absl::StatusOr<BadIndexBox> Create(bool maps_host);
 
   BadIndexReport report() const;
-  // To be called before a program is enqueued on the stream, behind the end of the program before it.
+  // Must be called before a program is enqueued on the stream, and after the previous program has ended.
   absl::Status Prepare(cudaStream_t stream);
-  // The error of a program that has ended; OK if its indices were in range, or if it has none.
+  // Returns the error of a program that has ended; OK if it has no indices or all were in range.
   absl::Status ErrorOf(const Program& program);
-  // Forgets what a program reported whose ErrorOf nobody asks for. The program must have ended.
+  // Clears the report of a program if ErrorOf is not called for it. The program must have ended.
   void Discard();
 
  private:

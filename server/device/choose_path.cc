@@ -10,12 +10,12 @@ namespace {
 
 enum class Access { kOnce, kScattered, kOften };
 
-// A sector is the least that a warp should ask the bus for at a time.
+// A warp should read or write at least one sector at a time over the bus.
 constexpr std::int64_t kSectorBytes = 32;
 
 Access AccessOf(const TransposeProblem& problem) {
   const CanonicalTranspose transpose = Canonicalize(problem);
-  // An identity is a copy from slot to slot, which is work for the host.
+  // An identity only copies from slot to slot, which the host can do itself.
   if (transpose.IsIdentity()) return Access::kScattered;
   const int inner_in = transpose.rank - 1;
   const int inner_out = transpose.perm[transpose.rank - 1];
@@ -37,8 +37,8 @@ Access AccessOf(const SortProblem&) { return Access::kOften; }
 Access AccessOf(const SearchProblem&) { return Access::kOften; }
 Access AccessOf(const CompressProblem&) { return Access::kOften; }
 
-// Elements of a broadcast operand are read once for each result that they go into; an input that is broadcast
-// along every axis, once for each block.
+// An element of a broadcast operand is read once for each result that uses it. An input that is broadcast
+// along every axis is read once per block.
 Access AccessOf(const MapProblem& problem) {
   const Strides dense = RowMajorStrides(problem.shape);
   if (problem.OutStrides() != dense) return Access::kScattered;
@@ -55,7 +55,7 @@ Access AccessOf(const MapProblem& problem) {
 }
 
 std::size_t MostMappedBytes(const Problem& problem, bool alone, const PathLimits& limits) {
-  if (ReadsTwice(OpOf(problem))) return 0;  // not a matter of speed: the client could change them in between
+  if (ReadsTwice(OpOf(problem))) return 0;  // not for speed: a client could change bytes between the reads
   switch (std::visit([](const auto& p) { return AccessOf(p); }, problem)) {
     case Access::kOnce:
       return alone ? limits.mapped_bytes_alone : limits.mapped_bytes;

@@ -1,4 +1,4 @@
-// How a program comes to the device and back: the choice between the ways to run it.
+// Chooses the path of a program: how its data reaches the device and returns.
 #ifndef WARPLINE_SERVER_DEVICE_CHOOSE_PATH_H_
 #define WARPLINE_SERVER_DEVICE_CHOOSE_PATH_H_
 
@@ -11,17 +11,18 @@ namespace warpline {
 enum class Path {
   // The kernel reads and writes the staging slots itself, over PCIe.
   kMapped,
-  // One copy in, the kernels, one copy out: in the lane's memory, or in a block of the device's pool, for
-  // programs that do not fit there. Tensors in shared regions are copied in and out one by one.
+  // One copy in, the kernels, one copy out. Programs that do not fit into the lane's memory use a block of
+  // the device's pool. Tensors in shared regions are copied in and out one by one.
   kCopied,
-  // Cut into pieces, so that the copies of both directions and the kernels run at once.
+  // The program is cut into pieces, so that the copies in both directions and the kernels run at the same
+  // time.
   kBlocks,
 };
 
-// The sizes at which the paths cross, in bytes of a program's inputs and outputs together that travel. They
-// were measured on one H200 (PCIe 5 x16) with n x n transposes of f32, from slot to slot, in microseconds
-// alone, and in GB/s of both directions together with four at once
-// (docs/benchmarks/history.md#2026-11-22-engine):
+// The sizes at which one path becomes faster than another, in bytes: the inputs and outputs of a program that
+// are transferred, together. Measured on one H200 (PCIe 5 x16) with n x n transposes of f32, from slot to
+// slot. Left: microseconds for one transpose alone. Right: GB/s of both directions together, with four
+// transposes at once (docs/benchmarks/history.md#2026-11-22-engine):
 //
 //      n  copied  blocks  mapped | copied  blocks  mapped
 //    256      28       -      22 |     48       -      45
@@ -30,29 +31,29 @@ enum class Path {
 //    724      95      84      99 |     89      90      45
 //   1024     174     135     166 |     92      93      59
 //
-// So a small program always runs on its slots, and one that is a little larger does if nothing else runs.
-// Beside other jobs copies are faster, because the copies of several jobs fill both directions without help.
-// For the same reason only a job that has the device to itself is cut.
+// So a small program always runs on its slots, and a slightly larger one only if nothing else runs. Beside
+// other jobs copies are faster, because the copies of several jobs keep both directions busy. For the same
+// reason a job is cut only if it has the device to itself.
 struct PathLimits {
-  // The most bytes of a program that runs on its slots: beside other jobs, and when it is alone.
+  // Maximum bytes of a program that runs on its slots: beside other jobs, and when it is alone.
   std::size_t mapped_bytes = std::size_t{512} << 10;
   std::size_t mapped_bytes_alone = std::size_t{2} << 20;
-  // The same for kernels that access the bus in less than a sector at a time, or read some bytes again.
+  // The same limit for kernels that access less than a sector at a time, or read some bytes more than once.
   std::size_t mapped_scattered_bytes = std::size_t{128} << 10;
-  // The fewest bytes of a program that is cut.
+  // Minimum bytes of a program that is cut.
   std::size_t cut_bytes = std::size_t{4} << 20;
 };
 
 struct PathQuestion {
   bool alone = false;     // no other job is on the device
   bool can_map = false;   // staging memory and shared regions have the same addresses on the device
-  bool can_cut = false;   // CutProgram found a way
+  bool can_cut = false;   // CutProgram can cut it
   bool fits_lane = true;  // the lane's memory is enough for the program
 };
 
-// A variant that a client asks for by name runs whole and on device memory always: that is where it can be
-// compared with others. A program none of whose tensors travel is on device memory too when its kernel runs
-// as if on slots: only scalars are read from there.
+// A variant that a client requests by name always runs uncut and on device memory, so that it can be compared
+// with other variants. If no tensor of a program is transferred, kMapped works on device memory too: only
+// scalars are read from the slots.
 Path ChoosePath(const Program& program, const MemoryPlan& plan, const PathQuestion& question,
                 const PathLimits& limits);
 

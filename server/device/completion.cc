@@ -102,7 +102,7 @@ bool Completion::Poll() {
 
 void Completion::CallBack(Watched watched) {
   watched.callback(watched.status);
-  // The destructor waits for this count, so what the callback holds must be gone before it falls.
+  // The destructor waits for this count, so whatever the callback holds must be destroyed before it drops.
   watched.callback = nullptr;
   outstanding_.fetch_sub(1, std::memory_order_release);
 }
@@ -135,8 +135,8 @@ void Completion::Loop() {
     if (arrived != seen || (in_flight_.empty() && quiet > kIdleSpin)) {
       TakeArrivals(/*may_sleep=*/arrived == seen);
       seen = arrived_.load(std::memory_order_acquire);
-      // This call finds events that arrived between the two lines above, or the next look at the counter
-      // does. Either way no event waits for a later arrival.
+      // Events that arrived between the two lines above are found by this call or by the next check of the
+      // counter. No event has to wait for a later arrival.
       TakeArrivals(/*may_sleep=*/false);
       last_event = Clock::now();
     }

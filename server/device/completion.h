@@ -23,8 +23,7 @@ namespace warpline {
 // something is in flight and for a little longer, because waking a sleeping thread costs as much as a small
 // request. While a long job runs it sleeps for short times between its queries.
 //
-// Once the context is lost, every callback gets an error: those that wait now, and those of events that are
-// watched later.
+// Once the context is lost, every callback gets an error, including those of events that are watched later.
 class Completion {
  public:
   // Called with the outcome of all work of the stream up to the event, on any of the threads of this object.
@@ -33,14 +32,14 @@ class Completion {
   using ContextLost = absl::AnyInvocable<void(const absl::Status&)>;
 
   Completion(int device, ContextLost context_lost);
-  // Waits for the device. When it returns, every callback has been called, also those of events that
-  // callbacks have watched meanwhile. From its start on only callbacks may call Watch.
+  // Waits for the device. When it returns, every callback has been called, including those of events that
+  // callbacks passed to Watch meanwhile. Once the destructor has started, only callbacks may call Watch.
   ~Completion();
 
   // Thread-safe. The event must have been recorded, and must not be recorded again before the callback.
   void Watch(cudaEvent_t event, Callback callback);
 
-  // Reports an error that another thread met, so that the loss of a context is heard of at once.
+  // Reports an error that another thread met, so that the loss of a context is noticed at once.
   void ReportError(const absl::Status& status);
 
  private:
@@ -51,11 +50,12 @@ class Completion {
   };
   void Loop();
   void TakeArrivals(bool may_sleep);
-  // Looks for one event that has happened and sees to its callback. Returns false if there is none.
+  // Looks for one event that has happened, and calls its callback or hands it to a worker. Returns false if
+  // there is none.
   bool Poll();
-  // The loop of the workers, which call back what Poll hands over. Answering a request and launching the next
-  // one takes longer than the device needs for a small job, so a single thread that also called back would
-  // limit the rate of small requests.
+  // The loop of the workers, which run the callbacks that Poll hands over. Answering a request and launching
+  // the next one takes longer than a small job on the device. A single thread for polling and callbacks would
+  // therefore limit the rate of small requests.
   void Work();
   void CallBack(Watched watched);
   bool HasArrivals() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !arrivals_.empty() || stopping_; }
@@ -67,9 +67,9 @@ class Completion {
   ContextLost context_lost_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int> outstanding_ = 0;  // callbacks that have not returned yet
   std::atomic<int> arrived_ = 0;      // lets the spinning thread look without the lock
-  bool stopping_seen_ = false;        // this and in_flight_ belong to the polling thread alone
+  bool stopping_seen_ = false;        // like in_flight_, used only by the polling thread
   std::vector<Watched> in_flight_;
-  // These are of the standard library: notify_one wakes one worker for each item.
+  // From the standard library, because its notify_one wakes one worker for each item.
   std::mutex work_mutex_;
   std::condition_variable work_changed_;
   std::deque<Watched> work_;  // under work_mutex_

@@ -30,7 +30,8 @@ namespace {
 
 constexpr DeviceTraits kTraits;
 
-// A count of rows is a result even if these are empty.
+// Returns true if any output of the step has elements. A count of rows is an output with one element, even if
+// the rows are empty.
 bool HasResults(const Program& program, const Step& step) {
   const auto has_elements = [&](int tensor) {
     return program.tensors[static_cast<std::size_t>(tensor)].shape.Count() > 0;
@@ -53,14 +54,14 @@ template <typename... ProblemT>
 struct RowOf<std::variant<ProblemT...>> {
   using Type = std::variant<const CpuVariant<ProblemT>*...>;
 };
-// The row that runs a step, of the same alternative as its problem. Null: there is none.
+// The table row that runs a step, for the same alternative of Problem. Null if there is no such row.
 using StepRow = RowOf<Problem>::Type;
 
 struct CpuProgram : DeviceProgram {
   std::size_t bytes() const override { return sizeof(CpuProgram) + rows.size() * sizeof(StepRow); }
 
-  std::vector<StepRow> rows;     // of each step
-  std::size_t mapped_bytes = 0;  // scratch memory that it gets for the run; 0 if a lane has enough
+  std::vector<StepRow> rows;     // one per step
+  std::size_t mapped_bytes = 0;  // scratch memory that is mapped for the run; 0 if the lane has enough
 };
 
 StepRow FindRow(const Step& step) {
@@ -87,8 +88,8 @@ VariantCost CostOf(const Problem& problem, const StepRow& any_row) {
       problem);
 }
 
-// For programs that need more than a lane has. Pages take memory only once they are touched, but whoever uses
-// a machine for other things too wants half of it to be left.
+// The pool is for programs that need more memory than a lane has. Pages take memory only once they are
+// touched, but by default half of the memory is left for other uses of the machine.
 absl::StatusOr<std::size_t> PoolBytes(const CpuBackendOptions& options) {
   const std::size_t lanes_bytes = static_cast<std::size_t>(options.lanes) * options.lane_bytes;
   constexpr std::size_t kMinPoolBytes = std::size_t{64} << 20;
@@ -102,7 +103,7 @@ absl::StatusOr<std::size_t> PoolBytes(const CpuBackendOptions& options) {
   return bytes - lanes_bytes;
 }
 
-// Runs steps where their operands lie: inputs and outputs in the staging slots, the rest in scratch memory.
+// Runs steps directly on their operands: inputs and outputs in the staging slots, the rest in scratch memory.
 class CpuLane : public Lane {
  public:
   CpuLane(Buffer scratch, const CpuBackendOptions& options)
@@ -144,11 +145,12 @@ class CpuLane : public Lane {
         series.flops.Add(FlopsOf(step.problem));
       }
     }
-    scratch = Buffer();  // the next program may count on it once this one is done
+    scratch = Buffer();  // released before `done`: the next program may count on this memory
     done(std::move(report));
   }
 
-  // A product or a few passes over a page or two: less than the way to another thread and back.
+  // True for a small product, or a few passes over a few pages: this takes less time than switching to
+  // another thread and back.
   bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, const DeviceProgram*) const override {
     constexpr std::size_t kBytes = 32 << 10;
     constexpr double kFlops = 1 << 18;
@@ -159,7 +161,7 @@ class CpuLane : public Lane {
   }
 
  private:
-  // Between the steps of a program, which may take long together.
+  // Checked between the steps of a program, which may take long together, and by kernels while they run.
   static absl::Status CheckAlive(const StagedProgram& staged) {
     if (staged.cancelled != nullptr && staged.cancelled->load(std::memory_order_relaxed)) {
       return absl::CancelledError("the client cancelled while the request was running");
@@ -200,7 +202,7 @@ class CpuLane : public Lane {
 
   Buffer scratch_;
   const CpuBackendOptions options_;
-  std::optional<KernelSeriesTable> series_;  // with metrics
+  std::optional<KernelSeriesTable> series_;  // set if there are metrics
 };
 
 class CpuBackend : public Backend {
@@ -255,7 +257,7 @@ class CpuBackend : public Backend {
                        limit, " (the server's --device-bytes)"));
     }
     if (needed > options_.lane_bytes) compiled->mapped_bytes = needed;
-    // Measured at the first question, since many who make a backend never ask.
+    // Measured by the first Compile, because many users of a backend never compile a program.
     std::call_once(measured_, [this] { rates_ = MeasureCpuRates(); });
     const double seconds = ProgramSeconds(program, rates_, [&](const Step& step, std::size_t index) {
       return CostOf(step.problem, compiled->rows[index]);

@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::size_t kCopyBytes = std::size_t{16} << 20;
 constexpr std::int64_t kSize = 192;
-constexpr std::size_t kMatrixBytes = kSize * kSize * 16;  // of c128, the widest
+constexpr std::size_t kMatrixBytes = kSize * kSize * 16;  // for c128, the widest type
 // The overhead of each step, and of each product of a batch. It covers looking up the row of the table,
 // checking arguments and packing operands.
 constexpr double kLaunchSeconds = 1e-7;
 
-// Stands in for a measurement where there is no memory to measure with.
+// Used instead of a measurement if there is no memory to measure with.
 constexpr double kFallbackBytesPerSecond = 2e9;
 
 double ThreadSeconds() {
@@ -31,7 +31,8 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// The time of the shortest round. There are at least three, and as many as fit into kEnough seconds.
+// Returns the time of the shortest round. Runs at least kRounds rounds, and more until kEnough seconds have
+// passed.
 template <typename Work>
 double ShortestSeconds(const Work& work) {
   constexpr int kRounds = 3;
@@ -77,7 +78,7 @@ double FlopsPerSecond(DType dtype, std::byte* memory) {
   return FlopsOf(problem) / ShortestSeconds([&] { row->launch(problem, operands); });
 }
 
-// The time for each element of a sum by the plainest loop.
+// Returns the time per element of a sum in the plainest loop (the variant "reference").
 double SerialSeconds(std::byte* memory) {
   constexpr std::int64_t kCount = 64 << 10;
   const ReduceProblem problem{.dtype = DType::kF32, .shape = {kCount}, .axes_mask = 1};

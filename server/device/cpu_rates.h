@@ -6,10 +6,10 @@
 
 namespace warpline {
 
-// Times on the calling thread: a copy of 16 MiB into fresh memory; for each data type that can be multiplied,
-// a product of two matrices of 192 x 192 by the variant of the server's choice; and a sum of 65536 elements
-// by the plainest loop. Takes about 0.05 s and 32 MiB of memory. Time during which other threads had the core
-// does not count.
+// Measures on the calling thread: a copy of 16 MiB into fresh memory; for each data type that can be
+// multiplied, a product of two matrices of 192 x 192 by the variant that the server chooses; and a sum of
+// 65536 elements by the plainest loop. Takes about 0.05 s and 32 MiB of memory. Time during which other
+// threads had the core does not count.
 DeviceRates MeasureCpuRates();
 
 }  // namespace warpline

@@ -28,8 +28,8 @@ namespace {
 
 using gpu::ToStatus;
 
-// Returns the capability that the code was compiled for which runs on the device. UNAVAILABLE if this build
-// has no code for it.
+// Returns the compute capability for which the code that runs on the device was compiled. UNAVAILABLE if this
+// build has no code for the device.
 absl::StatusOr<int> ProbeKernels(const cudaDeviceProp& properties) {
   int capability = 0;
   const cudaError_t error = gpu::FindKernelImage(&capability);
@@ -40,13 +40,12 @@ absl::StatusOr<int> ProbeKernels(const cudaDeviceProp& properties) {
                    ", for which this build has no kernels: ", cudaGetErrorName(error)));
 }
 
-// The smallest pool that is of use: for products of some ten MiB, with cuBLASLt's workspace.
+// The smallest useful pool: enough for products of some ten MiB, with cuBLASLt's workspace.
 constexpr std::size_t kMinPoolBytes = std::size_t{64} << 20;
-// The memory by which a context grows while the daemon runs, graphs apart: modules, and local memory of
-// kernels.
+// How much a context grows while the daemon runs, not counting graphs: modules, and local memory of kernels.
 constexpr std::size_t kContextBytes = std::size_t{128} << 20;
 
-// Returns the question of how much memory to take of the current device.
+// Asks how much memory is free on the current device, and returns the input for DecideDeviceBytes.
 absl::StatusOr<DeviceMemoryQuestion> AskForMemory(const CudaBackendOptions& options) {
   const auto lanes = static_cast<std::size_t>(options.lanes);
   const std::size_t lanes_bytes = lanes * options.lane_bytes;
@@ -59,7 +58,7 @@ absl::StatusOr<DeviceMemoryQuestion> AskForMemory(const CudaBackendOptions& opti
   return question;
 }
 
-// The pool of the device that is current, of what the device has once the lanes have theirs.
+// Opens the pool of the current device. It gets what is left of the device's bytes after the lanes' memory.
 absl::StatusOr<std::unique_ptr<DevicePool>> OpenPool(int ordinal, const CudaBackendOptions& options,
                                                      Metrics& metrics) {
   ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
@@ -77,8 +76,9 @@ absl::StatusOr<std::unique_ptr<DevicePool>> OpenPool(int ordinal, const CudaBack
       {.ordinal = ordinal, .bytes = (bytes - lanes_bytes) / DevicePool::kUnit * DevicePool::kUnit}, metrics);
 }
 
-// The memory for resident tensors, uploads and streamed results of the device that is current, whose pool has
-// its memory already. Lanes that are still to be made get theirs first. `info` is told how much each has.
+// Opens the memory for resident tensors, uploads and streamed results of the current device. The device's
+// pool already has its memory, and the memory of the lanes, which are made later, stays free. Writes the
+// sizes to `info`.
 absl::StatusOr<std::unique_ptr<DevicePool>> OpenResident(const CudaBackendOptions& options, DeviceInfo& info,
                                                          Metrics& metrics) {
   ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
@@ -115,8 +115,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
                   .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
   device->uses_host_pointers = properties.canUseHostPointerForRegisteredMem != 0;
   ASSIGN_OR_RETURN(const int code_capability, ProbeKernels(properties));
-  // Said before anything else fails for want of memory. What is taken is decided below, when all that comes
-  // before the pool has its memory.
+  // Checked first, so that a device with too little memory gives this error and not a later one. The size is
+  // decided below, after everything else that comes before the pool has its memory.
   ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
   RETURN_IF_ERROR(DecideDeviceBytes(question).status());
   std::string why_not;
@@ -173,8 +173,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   return device;
 }
 
-// Opens the devices' memory to each other, where they can. Without it copies between them go through the
-// host.
+// Lets devices access each other's memory where the hardware can. Otherwise copies between them go through
+// the host.
 absl::Status JoinDevices(std::span<const std::unique_ptr<CudaDevice>> devices) {
   std::vector<int> cuda_ordinals;
   for (const auto& device : devices) cuda_ordinals.push_back(device->cuda_ordinal);
@@ -186,7 +186,7 @@ absl::Status JoinDevices(std::span<const std::unique_ptr<CudaDevice>> devices) {
       absl::Status opened = device->pool->LetReach(other);
       if (opened.ok() && device->resident != nullptr) opened = device->resident->LetReach(other);
       if (opened.ok()) continue;
-      cudaGetLastError();  // which the next call would tell of
+      cudaGetLastError();  // clears the error, which the next call would return otherwise
       Log("warning", "copies between devices are slow", {{"reason", std::string(opened.message())}});
     }
   }
@@ -231,7 +231,7 @@ class CudaBackend : public Backend {
     return all;
   }
 
-  // The devices of a node are taken to be alike; the first speaks for all.
+  // Assumes that all devices of a node are alike: only the first is asked.
   absl::Status CheckVariant(const Problem& problem, std::string_view variant) const override {
     return std::visit([&](const auto& p) { return CheckVariantIn(CudaTable(p), p, variant, traits()); },
                       problem);
@@ -274,7 +274,7 @@ class CudaBackend : public Backend {
   }
 
   absl::StatusOr<std::shared_ptr<void>> RegisterHost(std::span<std::byte> bytes) override {
-    // In the context of any device: the memory is portable.
+    // Any device's context will do: the memory is portable.
     CudaDevice& device = *devices_.front();
     RETURN_IF_ERROR(ToStatus(cudaSetDevice(device.cuda_ordinal), "choosing a device"));
     absl::StatusOr<std::shared_ptr<void>> registered = gpu::RegisterHostMemory(bytes);
@@ -312,8 +312,8 @@ class CudaBackend : public Backend {
   const CudaBackendOptions options_;
   std::vector<std::unique_ptr<CudaDevice>> devices_;
   std::vector<DeviceInfo> infos_;
-  std::vector<DeviceRates> rates_;  // of each device
-  std::vector<CudaKind> kinds_;     // that differ
+  std::vector<DeviceRates> rates_;  // one per device
+  std::vector<CudaKind> kinds_;     // the different kinds of device
 };
 
 }  // namespace
@@ -341,8 +341,8 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOpti
   ASSIGN_OR_RETURN(auto devices,
                    OpenDevices<std::unique_ptr<CudaDevice>>(std::move(ordinals), on_unusable, open));
   RETURN_IF_ERROR(JoinDevices(devices));
-  // The device that was tried last may have been skipped for want of memory, and host memory is registered in
-  // the context of the device that is current.
+  // The device that was tried last may have been skipped for lack of memory. Host memory is registered in the
+  // context of the current device, so a device that is in use must be current.
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(devices.front()->cuda_ordinal), "choosing a device"));
   return std::make_unique<CudaBackend>(std::move(devices), options, std::move(own_metrics), metrics);
 }

@@ -24,46 +24,47 @@ struct JobTimeline {
 };
 
 struct CudaBackendOptions {
-  // CUDA ordinals, all of which have to be usable; empty: those of the node that are.
+  // CUDA ordinals, all of which must be usable. Empty: all usable devices of the node.
   std::vector<int> devices;
   // Device memory of a lane: inputs, outputs, scratch and workspace of one program. Programs that need more
   // take it from the device's pool while they run.
   std::size_t lane_bytes = kCudaLaneBytes;
   // The number of lanes that will be created on each device.
   int lanes = 1;
-  // Memory of each device for its lanes and its pool together. A device that has less free gives what it has,
-  // unless the figure is exact: see DecideDeviceBytes.
+  // Memory of each device for its lanes and its pool together. If a device has less free memory, less is
+  // taken, unless the figure is exact: see DecideDeviceBytes.
   std::size_t device_bytes = std::size_t{1} << 30;
   bool exact_device_bytes = false;
-  // For resident tensors, on each device, beside the rest; grown as they are made. Nothing: half of what is
-  // left when everything else has its memory.
+  // Memory on each device for resident tensors, in addition to the rest; it grows as tensors are made. Not
+  // set: half of what is left when everything else has its memory.
   std::optional<std::size_t> resident_bytes = 0;
-  // Likewise of uploads and streamed results.
+  // The same for uploads and streamed results. Not set: a quarter of what is left.
   std::optional<std::size_t> upload_bytes = 0;
-  // Known programs that a lane keeps, and device memory that their graphs may take.
+  // How many known programs a lane keeps, and how much device memory their graphs may use.
   std::size_t graph_cache_entries = 256;
   std::size_t graph_cache_bytes = std::size_t{64} << 20;
-  // The sizes that decide how a program runs, and how large ones are cut.
+  // The sizes that decide which path a program uses, and how large programs are cut.
   PathLimits paths;
   CutOptions cutting;
-  // Time the transfers and steps of one job in so many; 0: none.
+  // Time the transfers and steps of one in `timing_sample` jobs; 0: of none.
   int timing_sample = 128;
-  // And every job of a lane that has timed none for so long: with little to do, timing costs nobody anything.
+  // Also time a job if its lane has not timed one for this long: under low load, timing slows nobody down.
   absl::Duration timing_period = absl::Milliseconds(100);
-  // Multiprocessors of each device that are kept for jobs which are `urgent` (StagedProgram); 0: none.
+  // Multiprocessors of each device that are reserved for `urgent` jobs (StagedProgram); 0: none.
   int kept_multiprocessors = 0;
   // Measure the roofline of each device at start, for warpline_kernel_roof_ratio.
   bool measure_roofline = false;
-  // Called once, from any thread, when a GPU's context is lost: the process can only end.
+  // Called once, from any thread, when a GPU's context is lost. The process can then only exit.
   std::function<void(const absl::Status&)> context_lost;
-  // Called for each sampled job that was copied whole, as a graph or not, if set; from several threads.
+  // If set, called for each sampled job that was not cut into pieces, whether it ran as a graph or not.
+  // Called from several threads.
   std::function<void(const JobTimeline&)> on_timeline;
   // May be null. Outlives the backend.
   Metrics* metrics = nullptr;
 };
 
-// UNAVAILABLE if there is no driver or no device, or if too little memory is left: of a device that
-// `options.devices` names, or of each device of the node if it names none.
+// UNAVAILABLE if there is no driver or no device, or if too little memory is free on any device that
+// `options.devices` names; if it names none, only if too little is free on every device.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOptions& options);
 
 }  // namespace warpline

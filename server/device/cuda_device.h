@@ -25,28 +25,29 @@ namespace warpline {
 
 struct CudaDevice {
   DeviceInfo info;
-  int cuda_ordinal = 0;             // info.ordinal counts the devices in use
+  int cuda_ordinal = 0;             // info.ordinal counts only devices in use
   std::vector<int> cuda_ordinals;   // of all devices in use
   bool uses_host_pointers = false;  // staging memory has the same addresses on the device
-  std::size_t kind = 0;             // among the node's: see CudaPlan
+  std::size_t kind = 0;             // index among the kinds of the node: see CudaPlan
   CudaContext context;              // points to *cublaslt
   std::unique_ptr<CublasLt> cublaslt;
   Roofline roofline;
   double event_overhead = 0;  // see MeasureEventOverhead
-  // The multiprocessors for jobs that are not short; nothing: those jobs may use all. The partition is made
-  // before the lanes, which have streams of it.
+  // The multiprocessors for jobs that are not urgent; not set: those jobs may use all. The partition is
+  // created before the lanes, because their streams belong to it.
   std::optional<gpu::Partition> partition;
   gpu::DeviceBytes default_scalars;  // a StepScalars
   gpu::Event epoch;                  // recorded when the device was opened
-  // Jobs that run now, and all that ever ran: together they tell whether a job had the device to itself. A
-  // job counts until it no longer uses the device, so at most one of those that run found none before it.
+  // The number of jobs that run now, and of all jobs so far. Together they tell whether a job had the device
+  // to itself. A job counts until it no longer uses the device, so at most one of the running jobs found
+  // `running` at 0 when it started.
   std::atomic<int> running = 0;
   std::atomic<std::uint64_t> launched = 0;
-  std::optional<CutPipeline> cuts;  // always there; belongs to the job that found `running` at 0
+  std::optional<CutPipeline> cuts;  // always set; used by the job that found `running` at 0
   std::unique_ptr<DevicePool> pool;
   std::unique_ptr<DevicePool> resident;    // for resident tensors; null if there is no memory for any
-  std::optional<Transfers> transfers;      // always there
-  std::unique_ptr<Completion> completion;  // behind the rest, which its callbacks use
+  std::optional<Transfers> transfers;      // always set
+  std::unique_ptr<Completion> completion;  // last, because its callbacks use the other members
 };
 
 }  // namespace warpline

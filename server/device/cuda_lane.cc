@@ -19,7 +19,7 @@ using gpu::ToStatus;
 
 namespace {
 
-// Returns the bytes that are copied to the device, and from it.
+// Returns the bytes that are copied to the device and from the device.
 std::pair<std::size_t, std::size_t> CopiedBytes(const StagedProgram& staged) {
   std::pair<std::size_t, std::size_t> bytes(staged.input.size(), staged.output.size());
   for (const Binding& binding : staged.bindings) {
@@ -78,7 +78,7 @@ CudaLane::~CudaLane() {
 
 bool CudaLane::LacksGraph(const CudaProgram& program, Path path) const {
   if (!MayBeGraph(program, path)) return false;
-  // A graph on one of the two streams is enough: the other stream is used for a moment, beside a long job.
+  // A graph on one of the two streams is enough: the other stream is used only briefly, beside a long job.
   for (const bool urgent : {false, true}) {
     const std::uint64_t key = KeyOf(program, path, urgent);
     if (cache_.Peek(key) != nullptr || no_graphs_.contains(key)) return false;
@@ -90,7 +90,7 @@ bool CudaLane::LaunchesAtOnce(const Program&, const MemoryPlan& memory, const De
   const auto& program = static_cast<const CudaProgram&>(*compiled);
   const CudaPlan& plan = PlanFor(program);
   const int launches = LaunchesOf(program).load(std::memory_order_relaxed);
-  // A library may have a module to load first.
+  // At its first launch a program may make a library load a module.
   if (launches == 0) return !memory.Has(Area::kResident) && plan.among_others == Path::kMapped;
   if (launches < kLaunchesBeforeGraph) return true;
   // A program that always has the device to itself needs no graph for the other path.
@@ -113,7 +113,8 @@ const StepScalars* CudaLane::ScalarsOf(const StagedProgram& staged) const {
   if (count == 0) return nullptr;
   const std::byte* const sent = staged.input.data() + staged.plan->scalars[0];
   constexpr StepScalars kDefaults;
-  // Every CTA of a product reads its scalars. Over the bus that took 7 us, longer than a small product.
+  // Every CTA of a product reads its scalars. Reading them over the bus took 7 us, longer than a small
+  // product.
   return count == 1 && std::memcmp(sent, &kDefaults, sizeof(kDefaults)) == 0
              ? static_cast<const StepScalars*>(device_.default_scalars.get())
              : reinterpret_cast<const StepScalars*>(sent);
@@ -121,7 +122,7 @@ const StepScalars* CudaLane::ScalarsOf(const StagedProgram& staged) const {
 
 absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, const StepScalars* scalars, Run& run) {
   const nvtx::Range range(nvtx::Name::kLaunchOnSlots);
-  // It has one step (ChoosePath), and so no intermediates.
+  // Such a program has one step (see ChoosePath), and so no intermediates.
   AddressTable addresses(*staged.plan);
   addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
   addresses.PlaceOutputs(staged.bindings, staged.output.data());
@@ -163,7 +164,7 @@ absl::Status CudaLane::RunOverCopies(const StagedProgram& staged, Run& run) {
 
 absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Run& run) {
   const nvtx::Range range(nvtx::Name::kLaunchInPieces);
-  // It has one input and one output (CutProgram), each of which may lie in a shared region.
+  // Such a program has one input and one output (see CutProgram). Each may lie in a shared region.
   std::span<const std::byte> input = staged.input;
   std::span<std::byte> output = staged.output;
   for (const Binding& binding : staged.bindings) {
@@ -208,7 +209,7 @@ absl::Status CudaLane::FetchPeers(StagedProgram& staged, Bindings& bindings, Run
     const std::span<std::byte> here = run.peers.bytes().subspan(copy.offset, memory.bytes().size());
     const int from = device_.cuda_ordinals[static_cast<std::size_t>(memory.place().device)];
     if (copy.is_first) {
-      // The operand is complete, so nothing has to be waited for on its own device.
+      // The operand is complete, so there is no need to wait for work on its own device.
       RETURN_IF_ERROR(ToStatus(cudaMemcpyPeerAsync(here.data(), device_.cuda_ordinal, memory.bytes().data(),
                                                    from, here.size(), StreamFor(staged)),
                                "copying an operand from another device"));
@@ -233,7 +234,7 @@ absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
   run.brief = staged.wait_briefly && run.path == Path::kMapped;
   run.memory = MemoryOf(*staged.plan, run.path);
   run.prepared = LaunchesOf(*run.program).load(std::memory_order_relaxed) == 0;
-  // Libraries load their modules at the first launch, which takes longer than a gate holds.
+  // At the first launch libraries load their modules, which takes longer than a gate can stay closed.
   run.timed = !run.prepared && IsTimeToTime();
   Bindings with_copies;
   absl::Status status = FetchPeers(staged, with_copies, run);
@@ -251,7 +252,7 @@ absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
       done(std::move(report));
       return absl::OkStatus();
     }
-    // The completion thread, which learns of errors too, knows events only.
+    // The completion thread also detects errors, but it can wait only for events.
     status = RecordEnd(StreamFor(staged));
   }
   if (!status.ok()) {
@@ -269,7 +270,7 @@ absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
     } else {
       bad_index_->Discard();
     }
-    run.block = run.peers = Buffer();  // the next job may count on them once this one is done
+    run.block = run.peers = Buffer();  // released before `done`: the next job may count on this memory
     LaunchReport report{std::move(status), std::move(run.variants), run.prepared || !WasAlone(run)};
     device_.running.fetch_sub(1);
     done(std::move(report));  // the lane may run the next program from here on
@@ -278,8 +279,8 @@ absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
 }
 
 std::size_t CudaLane::PoolBytesOf(const Run& run) const {
-  // Pieces take as much as the whole program, which is at least what they need: blocks of any other size than
-  // the one that the scheduler has counted would leave fragments behind.
+  // A program in pieces gets as many bytes as the whole program, which is at least what the pieces need. The
+  // scheduler has counted a block of this size, and blocks of other sizes would fragment the pool.
   const bool pooled_pieces =
       run.path == Path::kBlocks && run.plan->cutting->arena_bytes > options_.lane_bytes;
   return run.path == Path::kCopied || pooled_pieces ? run.program->device_bytes : 0;
@@ -295,7 +296,8 @@ KernelMemory CudaLane::MemoryOf(const MemoryPlan& plan, Path path) {
 }
 
 absl::Status CudaLane::Enqueue(const StagedProgram& staged, Run& run) {
-  // Work that is enqueued call by call waits until all of it is there. The kernels of pieces wait for copies.
+  // A gate holds timed work until all of it is enqueued, if it is enqueued call by call. Pieces need no gate:
+  // their kernels wait for copies.
   const bool by_calls = run.path != Path::kBlocks;
   if (by_calls && !gate_.has_value()) run.timed = false;
   if (!run.timed) return EnqueueWork(staged, run);
@@ -340,13 +342,13 @@ absl::Status CudaLane::RecordEnd(cudaStream_t last) {
 
 void CudaLane::Drain(Path path, cudaStream_t stream) {
   if (path == Path::kBlocks) device_.cuts->Drain();
-  // This may be the first to hear of a lost context.
+  // This call may be the first one that sees a lost context.
   device_.completion->ReportError(
       ToStatus(cudaStreamSynchronize(stream), "waiting for the rest of a launch that failed"));
 }
 
 bool CudaLane::EndsBriefly() {
-  // Twice what a kernel of a small job takes from its launch to its end.
+  // Twice the time from the launch to the end of a small job's kernel.
   constexpr auto kLongest = std::chrono::microseconds(20);
   const MonotonicTime start = MonotonicClock::now();
   do {
@@ -359,7 +361,7 @@ void CudaLane::Launch(const StagedProgram& staged, LaunchDone done) {
   absl::Status status = Start(staged, done);
   if (status.ok()) return;
   device_.completion->ReportError(status);
-  // This is temporary: another process may have taken memory of this device, or the pool may be fragmented.
+  // The shortage is temporary: another process may use memory of this device, or the pool may be fragmented.
   if (absl::IsResourceExhausted(status)) status = WithRetryAfter(std::move(status), absl::Seconds(1));
   done({.status = std::move(status),
         .variants = {},

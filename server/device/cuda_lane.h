@@ -1,5 +1,5 @@
-// A lane of a GPU: one stream, a small arena of device memory, the graphs captured on them. What is launched
-// for a program is known (CudaPlan); whether the device is idle decides at the launch which path it takes.
+// A lane of a GPU: a stream, a small arena of device memory, and the graphs captured on them. CudaPlan says
+// what is launched for a program. Its path is chosen at the launch, by whether the device is idle.
 #ifndef WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 #define WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 
@@ -38,33 +38,34 @@ class CudaLane : public Lane {
                       const DeviceProgram* compiled) const override;
 
  private:
-  // Making a graph takes three captures, and a client may never send such a program again.
+  // Only later launches use a graph: making one takes three captures, and a client may never send the program
+  // again.
   static constexpr int kLaunchesBeforeGraph = 8;
-  // A program that the lane launches as a graph, on one path and one stream.
+  // A program that the lane launches as a graph, for one path and one stream.
   struct Entry {
     gpu::RepointedGraph graph;
-    VariantNames variants;  // that it runs
+    VariantNames variants;  // the variants that it runs
 
-    // An estimate by the number of nodes of what the graph takes of the device's memory: CUDA does not tell,
-    // and what is free changes by whole blocks, for every process. Graphs of three nodes took 105,120 bytes
-    // each on an H200 with driver 580.
+    // An estimate of the device memory that the graph uses, from its number of nodes. CUDA does not report
+    // it, and the amount of free memory changes by whole blocks and for every process. Graphs of three nodes
+    // took 105,120 bytes each on an H200 with driver 580.
     std::size_t GraphBytes() const { return graph.nodes() * 35040; }
   };
   // The state of one launch.
   struct Run {
     const CudaProgram* program = nullptr;
-    const CudaPlan* plan = nullptr;  // of the program for this kind of device
+    const CudaPlan* plan = nullptr;  // the program's plan for this kind of device
     Path path = Path::kCopied;
     bool timed = false;
-    bool brief = false;  // whoever launches it waits for a flag; otherwise there is an event
+    bool brief = false;  // the launching thread polls a flag; otherwise an event marks the end
     bool started_alone = false;
     bool prepared = false;    // something was loaded or built first
-    std::uint64_t order = 0;  // among the launches of the device
-    Buffer block;             // of the device's pool, if the lane's memory is not enough
-    Buffer peers;             // likewise, with copies of operands that lie on other devices
-    VariantNames variants;    // that run
+    std::uint64_t order = 0;  // its number among the launches of the device
+    Buffer block;             // from the device's pool, if the lane's memory is not enough
+    Buffer peers;             // from the pool too: copies of operands that lie on other devices
+    VariantNames variants;    // the variants that run
     KernelMemory memory = KernelMemory::kDevice;
-    std::size_t input_bytes = 0, output_bytes = 0;  // that are copied; set if it is timed
+    std::size_t input_bytes = 0, output_bytes = 0;  // bytes that are copied; set if `timed`
   };
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
@@ -72,13 +73,13 @@ class CudaLane : public Lane {
   std::atomic<int>& LaunchesOf(const CudaProgram& program) const {
     return program.launches[static_cast<std::size_t>(device_.info.ordinal)];
   }
-  // On the slots or over copies, as the path says.
+  // Runs the program on its slots or over copies, depending on run.path.
   absl::Status RunByCalls(const StagedProgram& staged, Run& run);
   absl::Status RunOnSlots(const StagedProgram& staged, const StepScalars* scalars, Run& run);
   // Returns where a program that runs on its slots finds the scalars of its step: in its slot, or on the
   // device if they are the defaults. Null for steps that read none.
   const StepScalars* ScalarsOf(const StagedProgram& staged) const;
-  // The addresses that may be others at the next launch: slots, the memory of bindings, scalars.
+  // The addresses that may differ at the next launch: slots, the memory of bindings, scalars.
   using Bases = absl::InlinedVector<std::byte*, 6>;
   Bases BasesOf(const StagedProgram& staged, Path path) const;
   absl::Status RunOverCopies(const StagedProgram& staged, Run& run);
@@ -91,34 +92,34 @@ class CudaLane : public Lane {
   // Returns whether the program that was launched last has ended, or ends within some microseconds.
   bool EndsBriefly();
   absl::Status RecordEnd(cudaStream_t last);
-  // Enqueues the program and, behind it, the flag or the event of its end. If it is timed and is not there at
-  // once, it waits behind a gate.
+  // Enqueues the program, followed by the flag or the event that marks its end. A timed program that is
+  // enqueued call by call waits at a gate until all of it is enqueued.
   absl::Status Enqueue(const StagedProgram& staged, Run& run);
-  // Returns whether a program that takes this path may be launched as a graph: a block of the pool is another
-  // one each time, and the streams of a partition cannot be captured.
+  // Returns whether a program may be launched as a graph on this path. Not if it uses a block of the pool,
+  // because the block differs each time, nor on streams of a partition, which cannot be captured.
   bool MayBeGraph(const CudaProgram& program, Path path) const;
   // The priority of a graph's kernels is that of the stream on which they were captured.
   static std::uint64_t KeyOf(const CudaProgram& program, Path path, bool urgent) {
     return 4 * program.id() + (path == Path::kMapped ? 2 : 0) + (urgent ? 1 : 0);
   }
-  // Returns whether it may be one, and this lane has not made it yet.
+  // Returns true if the program may be launched as a graph, but this lane has not tried to make one yet.
   bool LacksGraph(const CudaProgram& program, Path path) const;
-  // Returns the graph for this launch, which is made if the program has been launched often enough; null:
-  // there is none, and calls go on.
+  // Returns the graph for this launch, and makes it if the program has been launched often enough. Null:
+  // there is none, and the program is enqueued call by call.
   Entry* GraphFor(const StagedProgram& staged, Run& run);
   absl::StatusOr<gpu::RepointedGraph> MakeGraph(const StagedProgram& staged, Run& run);
-  // Enqueues copies of the operands that lie on other devices, and points the program at them. `bindings` is
-  // memory for its own bindings then.
+  // Enqueues copies of the operands that lie on other devices, and lets the program use the copies.
+  // `bindings` is storage for the changed bindings.
   absl::Status FetchPeers(StagedProgram& staged, Bindings& bindings, Run& run);
-  // A block of the device's pool. Notes if the pool has the bytes, but in pieces.
+  // Takes a block of the device's pool. Sets pool_in_pieces_ if the pool has the bytes, but not as one block.
   absl::StatusOr<Buffer> TakeBlock(std::size_t bytes);
   absl::Status EnqueueWork(const StagedProgram& staged, Run& run);
   static KernelMemory MemoryOf(const MemoryPlan& plan, Path path);
-  // The device's memory that the launch takes beyond the lane's.
+  // The bytes of the device's pool that the launch uses.
   std::size_t PoolBytesOf(const Run& run) const;
-  // Waits for what a failed launch has left, which may still use the slots.
+  // Waits for the rest of a failed launch, which may still use the slots.
   void Drain(Path path, cudaStream_t stream);
-  // Records nothing if the times contain time of the host.
+  // Records nothing if the times include time of the host.
   void RecordTimes(const Program& program, const Run& run);
   void RecordKernel(const Problem& problem, std::size_t step, const Run& run, double seconds);
   void RecordSteps(const Program& program, const Run& run);
@@ -140,14 +141,14 @@ class CudaLane : public Lane {
   gpu::DeviceBytes arena_;
   std::optional<BadIndexBox> bad_index_;
   gpu::Event done_event_;
-  std::optional<gpu::StreamFlag> done_flag_;  // of devices that use host pointers
+  std::optional<gpu::StreamFlag> done_flag_;  // on devices that use host pointers
   TimingEvents timing_;
-  std::optional<gpu::Gate> gate_;  // of devices that use host pointers, if jobs are sampled at all
+  std::optional<gpu::Gate> gate_;  // on devices that use host pointers, if jobs are sampled at all
   GraphCache<Entry> cache_;
   absl::flat_hash_set<std::uint64_t> no_graphs_;  // keys of programs that cannot be graphs
-  bool pool_in_pieces_ = false;                   // at the last launch, which failed by it
+  bool pool_in_pieces_ = false;                   // why the last launch failed
   int untimed_ = 0;                               // launches since one was timed
-  std::optional<MonotonicTime> timed_at_;         // nothing before the first
+  std::optional<MonotonicTime> timed_at_;         // when a job was last timed, if ever
 };
 
 }  // namespace warpline

@@ -11,7 +11,7 @@
 namespace warpline {
 namespace {
 
-// The same program with other addresses, in the order of BasesOf.
+// The same program with the addresses of `bases`, in the order of BasesOf.
 class MovedProgram {
  public:
   MovedProgram(const StagedProgram& staged, std::span<std::byte* const> bases)
@@ -67,7 +67,7 @@ CudaLane::Entry* CudaLane::GraphFor(const StagedProgram& staged, Run& run) {
       known = cache_.Insert(key, std::move(entry), bytes, staged.owner);
       metrics_.graph_cache.instantiations.Add();
     } else {
-      // The calls go on. Of the program nothing is on the stream but copies from other devices.
+      // The program is enqueued call by call instead. So far the stream has only copies from other devices.
       Log("info", "a program is not made a graph",
           {{"variants", absl::StrJoin(run.variants, ",", absl::StreamFormatter())},
            {"reason", std::string(graph.status().message())}});
@@ -87,7 +87,7 @@ absl::StatusOr<gpu::RepointedGraph> CudaLane::MakeGraph(const StagedProgram& sta
   const nvtx::Range range(nvtx::Name::kBuildGraph);
   const auto enqueue = [&](std::span<std::byte* const> at) {
     const MovedProgram moved(staged, at);
-    // Nothing lies at these addresses, so scalars are not looked at.
+    // There is no memory at these addresses, so the scalars must not be read.
     return run.path == Path::kMapped
                ? RunOnSlots(moved.staged(), reinterpret_cast<const StepScalars*>(at.back()), run)
                : RunOverCopies(moved.staged(), run);

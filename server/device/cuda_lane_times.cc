@@ -32,7 +32,7 @@ void CudaLane::RecordKernel(const Problem& problem, std::size_t step, const Run&
 }
 
 void CudaLane::RecordSteps(const Program& program, const Run& run) {
-  // A kernel that is bound by PCIe has no place under a roof of device memory.
+  // The roofline is about device memory, so it does not apply to a kernel that is limited by PCIe.
   const bool under_roof = run.memory == KernelMemory::kDevice && WasAlone(run);
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Problem& problem = program.steps[i].problem;
@@ -67,7 +67,7 @@ void CudaLane::RecordWhole(const Program& program, const Run& run) {
 }
 
 void CudaLane::RecordPieces(const Program& program, const Run& run) {
-  // The kernels of the pieces are as short as launches, which a roof does not know of.
+  // The roofline is not used here: kernels of pieces are as short as launches, which it does not model.
   double kernels = 0;
   for (std::size_t i = 0; i < run.plan->cutting->pieces.size(); ++i)
     kernels += SecondsBetween(4 + 2 * i, 5 + 2 * i);

@@ -12,7 +12,7 @@
 namespace warpline {
 namespace {
 
-// Addresses that are only asked for their alignment, and of which no two are equal.
+// Returns distinct placeholder addresses: only their alignment matters.
 AddressTable AlignedTable(const MemoryPlan& memory) {
   AddressTable table(memory);
   for (std::size_t i = 0; i < table.tensors.size(); ++i) {
@@ -27,8 +27,8 @@ StepChoice ChooseFor(const Step& step, const Operands& operands, const DeviceTra
       step.problem);
 }
 
-// Returns the workspace of the choice. A library may refuse a product at its launch: then it is enough for
-// the next row too, unless the step names a variant.
+// Returns the workspace that the choice needs. A library may refuse a product at its launch, so the workspace
+// is also enough for the next row, unless the step names a variant.
 std::size_t WorkspaceOf(const Step& step, const StepChoice& choice, const DeviceTraits& traits) {
   return std::visit(
       [&]<typename ProblemT>(const ProblemT& p) -> std::size_t {
@@ -44,7 +44,7 @@ std::size_t WorkspaceOf(const Step& step, const StepChoice& choice, const Device
       step.problem);
 }
 
-// The memory on the heap of a choice.
+// Returns the heap memory that a choice uses.
 std::size_t HeapBytes(const StepChoice& any) {
   const auto* map = std::get_if<CudaChoice<MapProblem>>(&any);
   const auto* plan = map == nullptr ? nullptr : std::get_if<MapPlan>(&map->plan.arguments);
@@ -54,10 +54,11 @@ std::size_t HeapBytes(const StepChoice& any) {
          plan->code.results.capacity() * sizeof(std::uint16_t);
 }
 
-// Returns the bytes that a program takes of the device's pool, with the most workspace that a step needs.
-// Returns 0 if a lane can run it in its own memory. The bytes are enough for pieces of CutProgram too.
+// Returns the bytes of the device's pool that a program needs; `workspace` is the maximum over its steps.
+// Returns 0 if a lane can run the program in its own memory. The bytes are also enough for the pieces of
+// CutProgram.
 std::size_t PoolBytes(const MemoryPlan& memory, std::size_t workspace, const CudaPlanOptions& options) {
-  // Blocks of few different sizes leave fewer fragments behind that nobody can use.
+  // Few different block sizes leave fewer fragments that are too small to use.
   constexpr std::size_t kUnit = std::size_t{2} << 20;
   const std::size_t needed = BlockLayout(memory).workspace + workspace;
   if (needed <= options.lane_bytes) return 0;
@@ -79,7 +80,7 @@ void ChoosePaths(const Program& program, const MemoryPlan& memory, const CudaKin
   if (plan.alone != Path::kBlocks && plan.among_others != Path::kBlocks) plan.cutting.reset();
 }
 
-// Pieces begin at multiples of kTensorAlignment of the arena.
+// Chooses kernels for the pieces. Pieces begin at multiples of kTensorAlignment in the arena.
 void ChooseForPieces(const DeviceTraits& traits, CudaPlan& plan) {
   std::vector<const TransposeProblem*> problems;
   for (const Piece& piece : plan.cutting->pieces) {
@@ -129,7 +130,7 @@ std::unique_ptr<CudaProgram> CompileForCuda(const Program& program, const Memory
       compiled->plans[k].steps.push_back(ChooseFor(step, addresses.OperandsOf(step, i), traits));
       workspace = std::max(workspace, WorkspaceOf(step, compiled->plans[k].steps.back(), traits));
     }
-    // Any device may run the program, so the kind whose kernels need most decides.
+    // Any device may run the program, so the kind whose kernels need the most memory decides.
     compiled->device_bytes = std::max(compiled->device_bytes, PoolBytes(memory, workspace, options));
   }
   for (std::size_t k = 0; k < kinds.size(); ++k) {

@@ -15,7 +15,7 @@ template <typename ProblemT>
 absl::StatusOr<std::string_view> LaunchChoice(const ProblemT& problem, std::string_view variant,
                                               const CudaChoice<ProblemT>& first, const Operands& operands,
                                               const CudaContext& context, cudaStream_t stream) {
-  CudaChoice<ProblemT> next;  // for this launch only: a refusal may pass, as one for want of memory
+  CudaChoice<ProblemT> next;  // for this launch only: a refusal may be temporary, e.g. for lack of memory
   for (const CudaChoice<ProblemT>* choice = &first; choice->row != nullptr; choice = &next) {
     const bool has_room =
         choice == &first || choice->row->workspace_bytes(problem, context.traits) <= operands.workspace_bytes;
@@ -103,7 +103,8 @@ absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses,
   variants.clear();
   if (launch.timing != nullptr) {
     RETURN_IF_ERROR(RecordTime(launch.timing, TimingEvents::kAfterCopyIn, launch.stream));
-    // After a copy an event would come long before the kernel behind it: see EventOverhead.
+    // Directly after a copy, the event would be recorded long before the kernel begins: see
+    // MeasureEventOverhead.
     RETURN_IF_ERROR(ToStatus(gpu::LaunchEmptyKernel(1, launch.stream), "timing a kernel"));
     RETURN_IF_ERROR(RecordTime(launch.timing, TimingEvents::BeforeStep(0), launch.stream));
   }

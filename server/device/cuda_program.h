@@ -19,8 +19,8 @@
 
 namespace warpline {
 
-// Events of a timed launch: before and after H2D, before the first step, after each step, after D2H. Cut into
-// pieces: see CutPipeline. A lane has one set, since it runs one program at a time.
+// Events of a timed launch: before and after H2D, before the first step, after each step, after D2H. Programs
+// in pieces use other events: see CutPipeline. A lane has one set, because it runs one program at a time.
 struct TimingEvents {
   static constexpr std::size_t kBeforeCopyIn = 0, kAfterCopyIn = 1;
   static std::size_t BeforeStep(std::size_t step) { return 2 + step; }
@@ -31,28 +31,30 @@ struct TimingEvents {
   std::vector<gpu::Event> events;  // as many as the launch needs
 };
 
-// A program whose areas lie in one block of device memory, so that one copy brings all staged inputs and
-// scalars and one takes all staged outputs away.
+// A program whose areas lie in one block of device memory, so that all staged inputs and scalars are copied
+// in by one copy, and all staged outputs are copied out by another.
 struct DeviceImage {
   std::byte* input = nullptr;
   std::byte* output = nullptr;
   AddressTable addresses;
 
-  // The block is on the device. The program's plan needs what BlockLayout says; the rest is workspace.
+  // `block` is device memory, and at least as long as BlockLayout says for the program's plan. The rest of it
+  // is workspace.
   DeviceImage(const StagedProgram& staged, std::span<std::byte> block);
 };
 
-// One copy for what is staged, and one for each tensor in a shared region; nothing is enqueued where there
-// are no bytes.
+// Enqueue one copy for everything that is staged, and one for each tensor in a shared region. Empty copies
+// are skipped.
 absl::Status CopyIn(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 absl::Status CopyOut(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 
-// Launches the choice that was made for the problem. If it refuses, what is next in its table for which the
-// workspace is enough is launched, unless the step names a `variant`. Returns the name of what runs.
+// Launches the choice that was made for the problem. If it refuses, launches the next row of its table for
+// which the workspace is enough, unless the step names a `variant`. Returns the name of the variant that
+// runs.
 absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::string_view variant,
                                                const StepChoice& choice, const Operands& operands,
                                                const CudaContext& context, cudaStream_t stream);
-// The same of a piece, which names none.
+// The same for a piece, which never names a variant.
 absl::StatusOr<std::string_view> LaunchPiece(const TransposeProblem& problem,
                                              const CudaChoice<TransposeProblem>& choice,
                                              const Operands& operands, const CudaContext& context,
@@ -71,7 +73,8 @@ struct StepLaunch {
   BadIndexReport bad_index = {};
 };
 
-// Enqueues the steps, whose operands are where the table says. The names of what runs go to `variants`.
+// Enqueues the steps, with their operands at the addresses of the table. Replaces the contents of `variants`
+// by the names of the variants that run.
 absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const StepLaunch& launch,
                           VariantNames& variants);
 

@@ -12,7 +12,7 @@ constexpr double kBytesPerSecond = 8e9;
 constexpr double kF32FlopsPerSecond = 2e11;
 constexpr double kHalfFlopsPerSecond = 1e12;
 constexpr double kF64FlopsPerSecond = 5e9;
-// The time of one element where one thread loads and handles one element after the other. On an H200 that is
+// The time per element when a single thread loads and handles one element after the other. On an H200 it is
 // 0.1 us, and up to 0.4 us beside many other threads.
 constexpr double kSerialSeconds = 2e-7;
 // The minimum time of a kernel of a graph, including the gap before it.
@@ -35,9 +35,9 @@ DeviceRates CudaRates(const Roofline& roofline, const DeviceTraits& traits) {
   set(DType::kBF16, kHalfFlopsPerSecond);
   set(DType::kF32, kF32FlopsPerSecond);
   set(DType::kF64, kF64FlopsPerSecond);
-  // The roofline measures no products of integers and complex numbers. cuBLASLt computes those of i8 faster
-  // than those of f32, and our own rungs about as fast. Integers are multiplied at half the rate of f32, and
-  // those of 64 bits by four multiplications of 32.
+  // The roofline does not measure products of integers and complex numbers. cuBLASLt computes i8 products
+  // faster than f32 products, and our own kernels about as fast. Other integers are multiplied at half the
+  // rate of f32, and a 64-bit multiplication takes four 32-bit ones.
   for (DType dtype : kAllDTypes) {
     const auto of = [&](DType other) { return rates.flops_per_second[static_cast<std::size_t>(other)]; };
     double& rate_of_dtype = rates.flops_per_second[static_cast<std::size_t>(dtype)];

@@ -8,9 +8,9 @@
 
 namespace warpline {
 
-// The rates that the roofline measured. A rate that it does not know (0: not measured, or there is no
-// cuBLASLt) is taken to be what as many multiprocessors of the slowest GPUs that we compile for would reach.
-// Pure.
+// Returns the rates that the roofline measured. An unknown rate (0: not measured, or there is no cuBLASLt) is
+// replaced by that of one multiprocessor of the slowest GPU that we compile for, times the number of
+// multiprocessors. Pure.
 DeviceRates CudaRates(const Roofline& roofline, const DeviceTraits& traits);
 
 }  // namespace warpline

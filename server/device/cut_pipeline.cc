@@ -26,7 +26,7 @@ absl::Status CopyOut(const CutPipeline::Launch& launch, const PieceCopy& copy, c
                   "copying a piece out");
 }
 
-// Makes all work that is enqueued on `second` from now on run after the work that is on `first`.
+// Makes all work that is enqueued on `second` from now on wait for the work that is already on `first`.
 absl::Status Order(cudaStream_t first, cudaEvent_t event, cudaStream_t second) {
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(event, first), "ordering streams"));
   return ToStatus(cudaStreamWaitEvent(second, event, cudaEventWaitDefault), "ordering streams");

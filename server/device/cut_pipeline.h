@@ -1,4 +1,4 @@
-// Runs a program in pieces: copies in, kernels and copies out on a stream each.
+// Runs a program in pieces, with one stream each for copies in, kernels and copies out.
 #ifndef WARPLINE_SERVER_DEVICE_CUT_PIPELINE_H_
 #define WARPLINE_SERVER_DEVICE_CUT_PIPELINE_H_
 
@@ -17,9 +17,9 @@
 
 namespace warpline {
 
-// The two copy streams of one device. They belong to the job that has the device to itself, of which there is
-// one at most, so the lanes share them: streams of their own would take hardware queues from each other's
-// kernels. Not thread-safe.
+// The two copy streams of one device. At most one job at a time has the device to itself and may use them, so
+// all lanes share them. Copy streams per lane would take hardware queues away from the kernels of other
+// lanes. Not thread-safe.
 //
 // The pieces are enqueued by plain calls on streams. A graph takes the same time on the device (6.35 ms for
 // 8192 x 8192 f32), but dozens of copy nodes would have to be pointed at the slots of each job.
@@ -28,13 +28,13 @@ class CutPipeline {
   struct Launch {
     const CudaPlan& plan;              // with a cutting
     std::span<const std::byte> input;  // the job's slot, or a slice of a shared region
-    std::span<std::byte> output;       // likewise
+    std::span<std::byte> output;       // a slot or a slice too
     std::span<std::byte> arena;        // at least plan.cutting->arena_bytes
     const CudaContext& context;
     cudaStream_t kernels;  // the stream of the lane
-    // Null if nothing is timed. Otherwise events 0 and 1 are recorded before the first copy in and after the
-    // last, 2 and 3 likewise around the copies out, and 4 + 2 i and 5 + 2 i before and after the kernels of
-    // piece i.
+    // Null if nothing is timed. Otherwise these events are recorded: 0 and 1 before the first and after the
+    // last copy in, 2 and 3 before the first and after the last copy out, 4 + 2 i and 5 + 2 i before and
+    // after the kernels of piece i.
     const TimingEvents* timing;
   };
   static std::size_t TimingEventsOf(const Cutting& cutting) { return 4 + 2 * cutting.pieces.size(); }
@@ -42,7 +42,7 @@ class CutPipeline {
   // Makes its streams and events on the current device.
   static absl::StatusOr<CutPipeline> Create();
 
-  // All three streams must be idle. Returns the variant that runs. After an error some of what was enqueued
+  // All three streams must be idle. Returns the variant that runs. After an error some of the enqueued work
   // may still be running; Drain waits for it.
   absl::StatusOr<std::string_view> Enqueue(const Launch& launch);
   // The stream on which the last of all enqueued work ends.

@@ -12,7 +12,7 @@
 namespace warpline {
 namespace {
 
-// cudaMemcpy2DAsync takes no longer pitch.
+// The longest pitch that cudaMemcpy2DAsync accepts.
 constexpr std::size_t kMaxPitch = std::numeric_limits<std::int32_t>::max();
 
 std::size_t Size(std::int64_t value) { return static_cast<std::size_t>(value); }
@@ -43,8 +43,9 @@ struct TransposeCut {
   std::size_t TotalBytes() const { return Size(problem.shape.Count() * element); }
 };
 
-// Slices along the outermost axis, if input and output have the same one, so that the copies both ways are
-// contiguous. Each slice has at least `least` indices of that axis. Empty if the program cannot be cut so.
+// Cuts along the outermost axis, if it is the same in input and output, so that the copies in both directions
+// are contiguous. Each slice has at least `least` indices of that axis. Returns nothing if the program cannot
+// be cut this way.
 std::vector<Piece> Slices(const TransposeCut& cut, std::int64_t least) {
   const CanonicalTranspose& transpose = cut.transpose;
   const int rank = transpose.rank;
@@ -125,7 +126,7 @@ std::vector<Block> Blocks(const TileWalk& walk, const Sides& sides, std::int64_t
   return blocks;
 }
 
-// Blocks of each matrix of the batch: rows of x in the input, of y in the output.
+// Cuts each matrix of the batch into blocks. Their rows run along x in the input and along y in the output.
 std::vector<Piece> MatrixBlocks(const TransposeCut& cut) {
   const TileWalk walk = MakeTileWalk(cut.transpose);
   const std::int64_t matrices = walk.batch.Count();
@@ -149,8 +150,8 @@ std::vector<Piece> MatrixBlocks(const TransposeCut& cut) {
                       .out = MakeCopy(cut.host_out + Size(out) * element, Size(block.y.size) * element,
                                       Size(block.x.size), out_pitch)});
   };
-  // Parts of the first block keep the rows of its input, which travel alone, and those of the last block the
-  // rows of its output.
+  // The first block is cut so that its input rows stay whole, because its copy in runs alone. The last block
+  // is cut so that its output rows stay whole.
   const std::int64_t least =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(cut.options.min_row_bytes) / cut.element);
   for (std::int64_t matrix = 0; matrix < matrices; ++matrix) {
@@ -195,7 +196,7 @@ std::vector<Piece> CutStep(const TransposeProblem& problem, std::size_t host_in,
                          .options = options};
   std::vector<Piece> pieces = Slices(cut, /*least=*/0);
   if (pieces.empty()) pieces = MatrixBlocks(cut);
-  if (pieces.empty()) pieces = Slices(cut, /*least=*/1);  // larger than they should be
+  if (pieces.empty()) pieces = Slices(cut, /*least=*/1);  // pieces larger than wanted
   return pieces;
 }
 

@@ -27,7 +27,7 @@ std::vector<Range> GrowingParts(Range range, int share, std::int64_t least) {
   std::int64_t begin = range.begin;
   std::int64_t size = share > 1 ? range.size / share : rest;
   for (int i = 0; rest > 0; ++i) {
-    if (2 * size > rest + rest / 4) size = rest;  // the last one takes what rounding left
+    if (2 * size > rest + rest / 4) size = rest;  // the last part also gets the rest of rounding
     parts.push_back({begin, size});
     begin += size;
     rest -= size;

@@ -1,4 +1,4 @@
-// Cutting a length into ranges: the arithmetic below CutProgram.
+// Divides lengths into ranges: the arithmetic that CutProgram uses.
 #ifndef WARPLINE_SERVER_DEVICE_CUT_RANGES_H_
 #define WARPLINE_SERVER_DEVICE_CUT_RANGES_H_
 
@@ -12,14 +12,16 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// [0, length) in ranges of about `wanted`, all alike but for rounding: a sliver at the end would cost as much
-// as a whole. They begin at multiples of `align` if they are several times as long. Both are at least 1.
+// Divides [0, length) into ranges of about `wanted`, equal except for rounding, because a short rest at the
+// end would cost as much as a full range. They begin at multiples of `align` if they are several times as
+// long as `align`. `wanted` and `align` are at least 1.
 std::vector<Range> EvenRanges(std::int64_t length, std::int64_t wanted, std::int64_t align);
 
-// A range in parts that grow from the first, of about size / share elements, to the last, of about half: the
-// shares are 1/4, 1/4, 1/2 for 4. No part has less than `least` elements; then there are fewer parts.
+// Divides a range into parts that grow: the first has about size / share elements, the last about half of
+// them. For share = 4 the parts are 1/4, 1/4 and 1/2. If parts would have fewer than `least` elements, there
+// are fewer parts.
 std::vector<Range> GrowingParts(Range range, int share, std::int64_t least);
-// The same parts the other way round.
+// The same parts in reverse order.
 std::vector<Range> ShrinkingParts(Range range, int share, std::int64_t least);
 
 }  // namespace warpline

@@ -16,9 +16,9 @@ namespace {
 
 // The runtime rounds the sizes of blocks up to this.
 constexpr std::size_t kBlockUnit = 512;
-// Few, as they are searched one after the other, and as each is a hole between blocks of other sizes.
+// Few, because they are searched one after the other, and each is a hole between blocks of other sizes.
 constexpr std::size_t kMaxKeptBlocks = 64;
-constexpr std::size_t kKeptShare = 8;  // of the pool's bytes, an eighth
+constexpr std::size_t kKeptShare = 8;  // at most one eighth of the pool's bytes is kept
 
 }  // namespace
 
@@ -106,11 +106,12 @@ absl::StatusOr<KeptBlocks::Block> DevicePool::TakeNew(std::size_t bytes) {
     return cudaMallocFromPoolAsync(&block.address, bytes, pool_.get(), stream_.get());
   };
   cudaError_t taken = take();
-  // The blocks that are kept may be what is missing. Others may come back meanwhile.
+  // Freeing the kept blocks may make enough room. The loop repeats because others may be returned and kept
+  // meanwhile.
   while (taken == cudaErrorMemoryAllocation) {
     const std::vector<KeptBlocks::Block> kept = kept_.TakeAll();
     if (kept.empty()) break;
-    cudaGetLastError();  // it does not stay
+    cudaGetLastError();  // clears the error
     Free(kept);
     RETURN_IF_ERROR(
         ToStatus(cudaStreamSynchronize(stream_.get()), "waiting for blocks of the device's pool"));
@@ -131,13 +132,13 @@ bool DevicePool::HasAtHand(std::size_t bytes) const {
       cudaMemPoolGetAttribute(pool_.get(), cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess) {
     return false;
   }
-  // The two were asked for one after the other.
+  // The two values were read at different times, so `used` may be larger.
   return used <= reserved && reserved - used >= bytes;
 }
 
 void DevicePool::Free(const std::vector<KeptBlocks::Block>& blocks) {
   if (blocks.empty()) return;
-  // This may be any thread, which would otherwise make a context on the first device of the node.
+  // Any thread may call this. Without this line CUDA could create a context on the first device of the node.
   cudaSetDevice(cuda_ordinal_);
   // An error means that the context is lost, and the blocks with it.
   for (const KeptBlocks::Block& block : blocks) cudaFreeAsync(block.address, stream_.get());

@@ -32,7 +32,8 @@ class Probe {
 
   cudaStream_t stream() const { return stream_.get(); }
 
-  // Between two events, and as EnqueueSteps does, a kernel of one CTA before the first.
+  // Enqueues a kernel between two events. As in EnqueueSteps, a kernel of one CTA runs before the first
+  // event.
   absl::Status EnqueueTimed() {
     RETURN_IF_ERROR(ToStatus(gpu::LaunchEmptyKernel(1, stream()), kDoing));
     RETURN_IF_ERROR(ToStatus(cudaEventRecord(events_[0].get(), stream()), kDoing));
@@ -40,7 +41,7 @@ class Probe {
     return ToStatus(cudaEventRecord(events_[1].get(), stream()), kDoing);
   }
 
-  // From the first event to the second, median of some rounds of what `enqueue` records.
+  // Returns the median time between the two events that `enqueue` records, over some rounds.
   template <typename Enqueue>
   absl::StatusOr<double> MedianSeconds(Enqueue enqueue) {
     constexpr int kRounds = 40;
@@ -56,7 +57,7 @@ class Probe {
     return milliseconds[kRounds / 2] * 1e-3;
   }
 
-  // Returns the time of `count` kernels in a graph, including what the events before and behind the graph
+  // Returns the time of `count` kernels in a graph, including what the events before and after the graph
   // add.
   absl::StatusOr<double> SecondsOfRow(int count) {
     ASSIGN_OR_RETURN(const gpu::GraphExec row, Row(count));
@@ -109,7 +110,8 @@ absl::StatusOr<double> MeasureEventOverhead(const DeviceTraits& traits) {
     gate.Open();
     return enqueued;
   }));
-  // Other processes on the device make it slower, not faster, and may be gone a moment later.
+  // Limits the result: other processes on the device can only make it too large, and may be gone a moment
+  // later.
   constexpr double kMax = 20e-6;
   return std::clamp(timed - kernel, 0.0, kMax);
 }

@@ -15,16 +15,16 @@
 
 namespace warpline {
 
-// When room is needed, the owner that holds the most (values, or bytes if those are short) loses its least
-// recently used one, so that an owner who goes through many programs does not evict everybody else's. A
-// value belongs to the owner that inserted it, also when others use it.
+// When room is needed, the owner that holds the most (values or bytes, whichever is short) loses its least
+// recently used value. So an owner who uses many programs does not evict the values of everybody else. A
+// value belongs to the owner that inserted it, even if others use it too.
 //
-// Belongs to one lane; not thread-safe. Counts evictions, entries and bytes. A program that is compiled anew,
-// as one whose plan was evicted, is another one: what was built for it before goes in its turn.
+// Belongs to one lane; not thread-safe. Counts evictions, entries and bytes. A program that is compiled
+// again, for example because its plan was evicted, has a new key. Its old value stays until it is evicted.
 template <typename Value>
 class GraphCache {
  public:
-  // How much the cache holds at most. The newest value stays even if it alone has more than `bytes`.
+  // The limits of the cache. The newest value stays even if it alone has more than `bytes`.
   // `entries` is at least 1.
   struct Limits {
     std::size_t entries = 1;
@@ -55,8 +55,7 @@ class GraphCache {
     return &found->second->value;
   }
 
-  // Adds a value for a key that Find did not know. Values are destroyed as far as the limits ask for
-  // it.
+  // Adds a value for a key that Find did not know. Evicts values until the limits are met.
   Value* Insert(std::uint64_t key, Value value, std::size_t bytes, OwnerId owner) {
     while (!entries_.empty() && entries_.size() >= limits_.entries) Evict(&Owned::values);
     while (!entries_.empty() && bytes_ + bytes > limits_.bytes) Evict(&Owned::bytes);
@@ -117,7 +116,7 @@ class GraphCache {
   std::size_t bytes_ = 0;
   Entries entries_;  // most recently used first
   absl::flat_hash_map<std::uint64_t, typename Entries::iterator> index_;
-  absl::flat_hash_map<OwnerId, Owned> owned_;  // those that have some
+  absl::flat_hash_map<OwnerId, Owned> owned_;  // only owners that have values
 };
 
 }  // namespace warpline

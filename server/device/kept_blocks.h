@@ -1,4 +1,4 @@
-// Blocks of memory that came back and are kept for whoever wants one of the same size next.
+// Keeps memory blocks that were returned, for the next request of the same size.
 #ifndef WARPLINE_SERVER_DEVICE_KEPT_BLOCKS_H_
 #define WARPLINE_SERVER_DEVICE_KEPT_BLOCKS_H_
 
@@ -28,13 +28,13 @@ class KeptBlocks {
   KeptBlocks(std::size_t max_blocks, std::size_t max_bytes)
       : max_blocks_(max_blocks), max_bytes_(max_bytes) {}
 
-  // Returns whether there is a block of exactly this size.
+  // Returns whether a block of exactly this size is kept.
   bool Has(std::size_t bytes) const {
     MutexLock lock(&mutex_);
     return Find(bytes) != blocks_.end();
   }
 
-  // Takes out the block of exactly this size that came back last.
+  // Takes out the block of exactly this size that was returned last.
   std::optional<Block> Take(std::size_t bytes) {
     MutexLock lock(&mutex_);
     const auto found = Find(bytes);
@@ -45,7 +45,7 @@ class KeptBlocks {
     return block;
   }
 
-  // Keeps the block, and returns those that there is no room for any more: the oldest, or the block itself.
+  // Keeps the block. Returns the blocks that there is no room for any more: the oldest, or the block itself.
   std::vector<Block> Keep(Block block) {
     if (block.bytes > max_bytes_) return {block};
     MutexLock lock(&mutex_);
@@ -76,7 +76,7 @@ class KeptBlocks {
 
   const std::size_t max_blocks_, max_bytes_;
   mutable Mutex mutex_;
-  std::deque<Block> blocks_ ABSL_GUARDED_BY(mutex_);  // the one that came back last is the first
+  std::deque<Block> blocks_ ABSL_GUARDED_BY(mutex_);  // most recently returned first
   std::size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -14,13 +14,13 @@
 
 namespace warpline {
 
-// Looks each series up once, which costs more than a small step. All configurations of a variant are in one
-// series. Belongs to one lane; not thread-safe.
+// Looks up each series only once, because a lookup costs more than a small step. All configurations of a
+// variant share one series. Belongs to one lane; not thread-safe.
 class KernelSeriesTable {
  public:
   KernelSeriesTable(Metrics& metrics, int device) : metrics_(metrics), device_(device) {}
 
-  // `variant` is the name of what ran, which lives as long as the process.
+  // `variant` is the name of the variant that ran. It must stay valid as long as the process lives.
   const KernelSeries& Of(const Problem& problem, std::string_view variant, KernelMemory memory) {
     variant = RowName(variant);
     const auto [entry, is_new] = series_.try_emplace({KeyOf(problem, variant), memory});

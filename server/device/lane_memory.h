@@ -7,8 +7,8 @@
 
 namespace warpline {
 
-// Device memory of a lane of a GPU. It holds cuBLASLt's 32 MiB of workspace and 16 MiB beside it, so that
-// products of a few MiB, and everything else up to 48 MiB, run as graphs.
+// Device memory of a lane of a GPU. It holds cuBLASLt's 32 MiB of workspace plus 16 MiB, so that products of
+// a few MiB, and everything else up to 48 MiB, run as graphs.
 constexpr std::size_t kCudaLaneBytes = std::size_t{48} << 20;
 
 }  // namespace warpline

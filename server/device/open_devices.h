@@ -1,4 +1,4 @@
-// Which of a node's devices the daemon gets to use. Knows nothing of CUDA, so that it can be tested without.
+// Decides which of a node's devices the daemon uses. Independent of CUDA, so that tests need no GPU.
 #ifndef WARPLINE_SERVER_DEVICE_OPEN_DEVICES_H_
 #define WARPLINE_SERVER_DEVICE_OPEN_DEVICES_H_
 
@@ -17,14 +17,14 @@ namespace warpline {
 
 // Says what to do about a device that is full, or that this process cannot use.
 enum class OnUnusable : std::uint8_t {
-  kFail,  // somebody has named it
-  kSkip,  // the others will do
+  kFail,  // the operator has named the device
+  kSkip,  // the other devices are enough
 };
 
-// Calls `open` for each CUDA ordinal, with the number that the device gets among those in use, which are
+// Calls `open` for each CUDA ordinal. `ordinal` is the number that the device gets among those in use,
 // consecutive from 0. A device that fails with UNAVAILABLE or RESOURCE_EXHAUSTED is left out with a warning
-// if `on_unusable` is kSkip. Any other error ends it, and so does the last one if no device is left. Errors
-// name the CUDA ordinal.
+// if `on_unusable` is kSkip. Any other error is returned, and so is the last error if no device is left.
+// Errors name the CUDA ordinal.
 template <typename Device>
 absl::StatusOr<std::vector<Device>> OpenDevices(
     const std::vector<int>& cuda_ordinals, OnUnusable on_unusable,

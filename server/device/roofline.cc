@@ -12,7 +12,8 @@ namespace {
 
 using gpu::ToStatus;
 
-// The median of a few times that the device takes for what `enqueue` puts into the stream.
+// Returns the median time, over a few rounds, that the device takes for the work that `enqueue` puts into the
+// stream.
 template <typename Enqueue>
 absl::StatusOr<double> MedianSeconds(cudaStream_t stream, const Enqueue& enqueue) {
   constexpr int kRounds = 5;
@@ -40,7 +41,7 @@ double Roofline::ShortestSeconds(const Problem& problem) const {
   if (copy_bytes_per_second == 0) return 0;
   const double transfer = BytesOf(problem) / copy_bytes_per_second;
   const auto* gemm = std::get_if<GemmProblem>(&problem);
-  if (gemm == nullptr) return transfer;  // the others are bound by memory on every GPU we support
+  if (gemm == nullptr) return transfer;  // the other operations are memory-bound on every GPU we support
   const double peak = gemm->dtype == DType::kF32 && gemm->precision == Precision::kTf32
                           ? tf32_flops_per_second
                           : flops_per_second[static_cast<std::size_t>(gemm->dtype)];

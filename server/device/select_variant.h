@@ -25,8 +25,8 @@ bool Serves(const Row& row, const ProblemT& problem, std::string_view name, cons
   return Answers(row, name) && Suits(row, problem, traits);
 }
 
-// The first row of the table that serves the step: the one that runs, unless its launch finds out that it
-// cannot. Null if there is none.
+// Returns the first row of the table that may run the step, or null if there is none. This row runs, unless
+// its launch refuses.
 template <typename Row, typename ProblemT>
 const Row* FindVariant(std::span<const Row> table, const ProblemT& problem, std::string_view name,
                        const DeviceTraits& traits) {
@@ -57,8 +57,8 @@ absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem,
                                  "; suitable: ", suitable.empty() ? "none" : suitable));
 }
 
-// INVALID_ARGUMENT if `name` is a row of `op` whose results may differ from run to run. An empty name is the
-// server's choice, which is reproducible, as rows with configurations are. `variants` are those of the
+// INVALID_ARGUMENT if `name` is a row of `op` whose results may differ from run to run. An empty name (the
+// server's choice) is always reproducible, and so are rows with configurations. `variants` are those of the
 // backend.
 inline absl::Status CheckReproducible(std::span<const VariantInfo> variants, Op op, std::string_view name) {
   const auto row = std::find_if(variants.begin(), variants.end(),

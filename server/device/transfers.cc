@@ -16,7 +16,7 @@ absl::StatusOr<Transfers> Transfers::Create() {
   return transfers;
 }
 
-// Before anything is started.
+// Only valid before the first transfer.
 Transfers::Transfers(Transfers&& other) noexcept : in_(std::move(other.in_)), out_(std::move(other.out_)) {}
 
 absl::StatusOr<gpu::Event> Transfers::TakeEvent() {

@@ -16,15 +16,15 @@
 
 namespace warpline {
 
-// A stream for each direction, so that both directions of the bus are busy at once, and apart from the
-// lanes', so that neither waits for the other. Thread-safe.
+// Has one stream per direction, so that both directions of the bus can be busy at once. The lanes have other
+// streams, so neither waits for the other. Thread-safe.
 class Transfers {
  public:
-  // Makes its streams on the device that is current.
+  // Makes its streams on the current device.
   static absl::StatusOr<Transfers> Create();
   Transfers(Transfers&& other) noexcept;
 
-  // The device is current. See Backend::Start. `completion` is the device's.
+  // The device must be current. See Backend::Start. `completion` is the device's.
   void Start(const Transfer& transfer, Completion& completion, absl::AnyInvocable<void(absl::Status)> done);
 
  private:

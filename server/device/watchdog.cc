@@ -10,7 +10,7 @@
 namespace warpline {
 namespace {
 
-constexpr double kEstimates = 10;  // an estimate is wrong by less
+constexpr double kEstimates = 10;  // estimates are wrong by less than this factor
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void DeviceWatchdog::Ended(Token token) {
   Job& job = device.jobs[static_cast<std::size_t>(token.slot)];
   job.runs = false;
   device.free.push_back(token.slot);
-  // Sums of many estimates round; without jobs the sum is known.
+  // Sums of many estimates accumulate rounding errors. Without jobs the sum is exactly 0.
   device.running_seconds = --device.running == 0 ? 0 : device.running_seconds - job.estimate;
 }
 
@@ -87,7 +87,7 @@ void DeviceWatchdog::Poll() {
   {
     MutexLock lock(&mutex_);
     if (told_ || options_.base <= absl::ZeroDuration()) return;
-    // The thread that looks every second has not looked for long: then nobody ran.
+    // If the thread has not looked for a long time, the whole process stood still.
     const Clock::duration period = absl::ToChronoNanoseconds(std::max(options_.period, absl::Seconds(1)));
     const Clock::duration since = now - polled_;
     if (since > 2 * period) stood_still = since - period;

@@ -19,10 +19,10 @@ namespace {
 constexpr std::size_t kMaxRequestBytes = 16 << 10;
 
 // Limits for the bytes that a client sends after its answer. Up to kMaxRest, the client gets the answer in
-// any case. After kMaxRestOfTurn, other connections have their turn.
+// any case. After kMaxRestOfTurn, other connections are served first.
 constexpr std::size_t kMaxRest = 1 << 20, kMaxRestOfTurn = 64 << 10;
 
-// The value of the first header of this name, which is in lower case; empty if there is none.
+// Returns the value of the first header with this name, given in lower case; empty if there is none.
 std::string_view Header(std::string_view request, std::string_view name) {
   for (std::size_t at = request.find("\r\n"); at != std::string_view::npos; at = request.find("\r\n", at)) {
     at += 2;
@@ -70,7 +70,7 @@ std::optional<std::size_t> HttpConnection::Outcome(int result) {
 
 std::optional<std::size_t> HttpConnection::Read(char* bytes, std::size_t size) {
   if (ssl_ != nullptr) {
-    ERR_clear_error();  // SSL_get_error looks at it
+    ERR_clear_error();  // SSL_get_error uses the list of errors
     return Outcome(SSL_read(ssl_.get(), bytes, static_cast<int>(size)));
   }
   const ssize_t count = recv(socket_.get(), bytes, size, 0);
@@ -134,8 +134,8 @@ bool HttpConnection::ThrowAwayRest() {
 }
 
 void HttpConnection::Answer() {
-  // A client that speaks TLS to a plain HTTP port sends such a first byte. Without an answer it would wait
-  // for one.
+  // A client that speaks TLS to a plain HTTP port sends a first byte that is not a letter. Answer at once,
+  // because the client waits for an answer.
   if (input_[0] < 'A' || input_[0] > 'Z') return Send({.status = "400 Bad Request"}, true);
   const bool is_whole = input_.find("\r\n\r\n") != std::string::npos;
   if (!is_whole && input_.size() < kMaxRequestBytes) return;

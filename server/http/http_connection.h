@@ -1,4 +1,4 @@
-// One connection to the metrics port: one request, its answer, and the end.
+// One connection to the metrics port: one request, its answer, and then the end.
 #ifndef WARPLINE_SERVER_HTTP_HTTP_CONNECTION_H_
 #define WARPLINE_SERVER_HTTP_HTTP_CONNECTION_H_
 
@@ -15,10 +15,10 @@
 namespace warpline {
 
 struct HttpRequest {
-  std::string path;  // without what follows a '?'
-  // The client has shown a certificate, which a CA of --tls-client-ca has signed.
+  std::string path;  // without the query after a '?'
+  // The client has shown a certificate that a CA of --tls-client-ca has signed.
   bool has_certificate = false;
-  std::string authorization;  // the header; empty: there is none
+  std::string authorization;  // the header's value; empty if there is none
 };
 
 struct HttpResponse {
@@ -29,19 +29,20 @@ struct HttpResponse {
 
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
-// Speaks HTTP/1.1 over a socket that does not block, over TLS or as it is. GET and HEAD go to the handler;
-// anything else is refused here. The answer says "Connection: close". Not thread-safe.
+// Speaks HTTP/1.1 over a non-blocking socket, with or without TLS. GET and HEAD go to the handler; anything
+// else is refused here. The answer has "Connection: close". Not thread-safe.
 class HttpConnection {
  public:
   // `tls`: null for plain HTTP. The handler outlives this. After `deadline` the connection may be destroyed
-  // in whatever state it is.
+  // in any state.
   HttpConnection(UniqueFd socket, SSL_CTX* tls, const HttpHandler& handler, MonotonicTime deadline);
 
   int fd() const { return socket_.get(); }
   MonotonicTime deadline() const { return deadline_; }
   // The events that poll(2) must wait for before Proceed.
   short events() const { return events_; }
-  // Goes on as far as it can without waiting. False when the connection is over and may be destroyed.
+  // Continues as far as possible without waiting. Returns false when the connection is over and may be
+  // destroyed.
   bool Proceed();
 
  private:
@@ -50,16 +51,16 @@ class HttpConnection {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
 
-  // Bytes that were moved; 0 at the end of the connection, or after an error of it; nothing if it would have
-  // to wait, for events_.
+  // Return the number of bytes moved; 0 at the end of the connection or after an error; nothing if the caller
+  // must wait for events_ first.
   std::optional<std::size_t> Read(char* bytes, std::size_t size);
   std::optional<std::size_t> Write();
   std::optional<std::size_t> Outcome(int result);
-  // Answers the bytes in input_, once they are a whole request or cannot become one.
+  // Answers the request in input_, once it is complete or cannot become valid.
   void Answer();
   void Send(const HttpResponse& response, bool with_body);
-  // Reads on behind the answer: a socket that is closed with bytes unread is reset, and the client might lose
-  // the answer by it. False when the client has ended, or goes on for too long.
+  // Reads on after the answer: if a socket is closed with unread bytes, it is reset, and the client might
+  // lose the answer. Returns false when the client has ended, or sends too much.
   bool ThrowAwayRest();
 
   UniqueFd socket_;

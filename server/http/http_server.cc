@@ -25,13 +25,13 @@
 namespace warpline {
 namespace {
 
-// How many descriptors are kept for connections that come when the process has none left.
+// How many descriptors are reserved for connections that arrive when the process has none left.
 constexpr std::size_t kReserve = 4;
 constexpr TokenBucket::Options kFreshTexts{.capacity = 50, .per_second = 25};
-// How many connections are taken before those that there are go on.
+// How many connections are accepted before the existing ones are served again.
 constexpr int kAcceptBatch = 16;
 constexpr absl::Duration kConnectionTime = absl::Seconds(10);
-// How long nothing is accepted when the process has no descriptor left.
+// How long accepting stops when the process has no descriptor left.
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 
 }  // namespace
@@ -44,7 +44,7 @@ struct HttpServer::Impl {
         certificates(certificates),
         pages(std::move(pages)),
         max_connections(max_connections) {
-    // Before the daemon says that it is ready: others may take all descriptors from then on.
+    // Before the daemon reports that it is ready: after that, others may use up all descriptors.
     Refill();
     thread = std::thread([this] { Loop(); });
   }
@@ -85,7 +85,7 @@ struct HttpServer::Impl {
     return text;
   }
 
-  // Null without TLS, and if there is no memory for it.
+  // Returns null without TLS, or if there is no memory for it.
   SSL_CTX* CurrentContext() {
     if (certificates == nullptr) return nullptr;
     std::shared_ptr<const Certificates> current = certificates->current();
@@ -109,7 +109,7 @@ struct HttpServer::Impl {
         }
         if (out_of_descriptors) accept_from = After(kPause);
         if (out_of_descriptors || errno == EAGAIN) return;
-        continue;  // the error is about this one connection
+        continue;  // the error concerns only this connection
       }
       if (connections.size() >= max_connections) connections.pop_front();
       SSL_CTX* const tls = CurrentContext();
@@ -131,7 +131,7 @@ struct HttpServer::Impl {
     for (;;) {
       const MonotonicTime now = MonotonicClock::now();
       Refill();
-      // The oldest stand in front.
+      // The oldest connections are at the front.
       while (!connections.empty() && connections.front().deadline() <= now) connections.pop_front();
       const bool accepts = now >= accept_from;
       polled = {{.fd = wake.get(), .events = POLLIN, .revents = 0}};
@@ -176,7 +176,7 @@ struct HttpServer::Impl {
   MonotonicTime accept_from;
   TokenBucket fresh_texts{kFreshTexts, MonotonicClock::now()};
   std::string text;    // of /metrics
-  std::thread thread;  // last, as it uses the others
+  std::thread thread;  // last, because it uses the other members
 };
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& listen,

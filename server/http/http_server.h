@@ -12,28 +12,28 @@
 
 namespace warpline {
 
-// One thread serves all connections, none of which it waits for. A connection has 10 seconds, and when there
-// are too many the oldest makes room, so that slow clients do not keep others out. Some descriptors are kept
-// for it, so that probes are answered when the process has none left. The text of /metrics is made 25 times a
-// second at most, and 50 times at once; beyond that clients get the last one.
+// One thread serves all connections and never waits for one of them. A connection may last 10 seconds. If
+// there are too many, the oldest one is closed, so that slow clients do not keep others out. Some descriptors
+// are reserved, so that probes are answered even if the process has none left. The text of /metrics is made
+// at most 25 times a second, with bursts of 50; beyond that, clients get the last text.
 class HttpServer {
  public:
   struct Pages {
     std::function<std::string()> metrics;
     std::function<bool()> alive;  // /healthz: false asks the supervisor for a restart
     std::function<bool()> ready;  // /readyz: false takes the replica out of the load balancing
-    // Returns whether this authorization header lets its client read /metrics. Null: there are no tokens.
+    // Returns whether this authorization header allows reading /metrics. Null: there are no tokens.
     std::function<bool(const std::string& authorization)> knows;
   };
-  // `listen` is host:port; port 0 picks a free one. With `certificates`, which may be null, the port speaks
-  // HTTPS. If these verify clients, or there are tokens, /metrics is only for clients that have either. The
-  // certificates outlive the server. UNAVAILABLE if the address cannot be listened on, INVALID_ARGUMENT if
-  // there can be no such address.
+  // `listen` is host:port; port 0 chooses a free one. With `certificates`, which may be null, the port speaks
+  // HTTPS. If the certificates verify clients, or there are tokens, /metrics requires either a certificate or
+  // a token. The certificates outlive the server. UNAVAILABLE if the server cannot listen on the address,
+  // INVALID_ARGUMENT if the address is not valid.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& listen,
                                                            const CertificateStore* certificates, Pages pages,
                                                            std::size_t max_connections = 256);
   ~HttpServer();
-  // The address in use, with the port that was picked.
+  // The address in use, with the port that the system chose.
   const std::string& address() const;
 
  private:

@@ -14,8 +14,7 @@
 namespace warpline {
 namespace {
 
-// The maximum number of names that are remembered. A client could have certificates of any number of
-// subjects.
+// The maximum number of remembered names: a client could have certificates with any number of subjects.
 constexpr std::size_t kMaxNames = 65536;
 constexpr char kBearer[] = "Bearer ";
 constexpr char kNobody[] = "anonymous";
@@ -27,7 +26,7 @@ absl::StatusOr<std::string> ReadTokens(const std::string& path) {
   return absl::Status(text.status().code(), absl::StrCat("--tokens=", text.status().message()));
 }
 
-// Logs the number of owners. Warns if there are none: then nobody has a token.
+// Logs the number of owners. Warns if there are none, because then nobody has a token.
 void LogOwners(std::string_view message, std::size_t owners) {
   Log(owners == 0 ? "warning" : "info", message, {{"owners", absl::StrCat(owners)}});
 }
@@ -61,15 +60,15 @@ Identities::~Identities() {
 
 absl::StatusOr<OwnerId> Identities::Identify(std::string_view authorization, const std::string& peer) const {
   const std::shared_ptr<const Table> now = table();
-  // Without tokens the header is for somebody else, perhaps a proxy on the way.
+  // If tokens are not configured, the header is for someone else, perhaps a proxy on the way.
   if (!authorization.empty() && !options_.file.empty()) {
     // Schemes are compared without regard to case (RFC 9110).
     constexpr std::size_t kScheme = sizeof(kBearer) - 1;
     if (!absl::StartsWithIgnoreCase({authorization.data(), authorization.size()}, kBearer)) {
       return absl::UnauthenticatedError("the authorization header is not \"Bearer TOKEN\"");
     }
-    // A client that does not know a token cannot choose its hash. So the time of the search reveals nothing
-    // about the token.
+    // A client that does not know a token cannot choose its hash, so the duration of the search reveals
+    // nothing about the token.
     const auto found = now->tokens.find(TokenDigest(authorization.substr(kScheme)));
     if (found == now->tokens.end()) {
       return absl::UnauthenticatedError("unknown token");
@@ -100,8 +99,8 @@ std::string Identities::NameOf(OwnerId owner) const {
 
 OwnerId Identities::NumberOf(const std::string& name) const {
   if (name == kNobody) return kAnonymous;
-  // Connections have the numbers of addresses in memory, which never have the highest bit. Abseil's hash has
-  // another seed in each process, so that nobody can look for a subject with the number of another's.
+  // Peers have numbers without the highest bit (ShareOf in server/rpc/peer.h). Abseil's hash has a different
+  // seed in each process, so nobody can search for a subject with the number of another one.
   const OwnerId owner = absl::HashOf(name) | (OwnerId{1} << 63);
   MutexLock lock(&mutex_);
   if (names_.size() < kMaxNames) names_.emplace(owner, name);
@@ -148,7 +147,8 @@ void Identities::Refresh() {
   auto entries =
       text.ok() ? ParseOwners(*text, options_.file) : absl::StatusOr<std::vector<OwnerEntry>>(text.status());
   if (entries.ok() && entries->empty()) {
-    // A file has no owner for a moment while it is written. Using it then would lock everybody out.
+    // While a file is being written it may contain no owner for a moment. Using it then would lock everybody
+    // out.
     entries = absl::InvalidArgumentError(absl::StrCat(options_.file, ": has no owner"));
   }
   if (entries.ok()) {

@@ -1,4 +1,4 @@
-// The identities of callers: who a call comes from.
+// The identities of callers: who makes a call.
 #ifndef WARPLINE_SERVER_IDENTITY_IDENTITIES_H_
 #define WARPLINE_SERVER_IDENTITY_IDENTITIES_H_
 
@@ -20,17 +20,17 @@
 
 namespace warpline {
 
-// Tells owners by their tokens and certificates, and what each may have. The file is read again on a thread
-// of its own: what it holds counts when it has changed, has been the same twice in a row, and makes sense;
-// until then what was there before goes on, and the log tells why. Calls that have begun are not ended.
+// Identifies owners by their tokens and certificates, and knows their limits. A separate thread reads the
+// file periodically. New contents are used when they have been the same twice in a row and are valid. Until
+// then the previous contents stay in use, and the log says why. Calls that have begun are not ended.
 // Thread-safe.
 class Identities {
  public:
   struct Options {
-    // The file of --tokens. If it is empty, there are no tokens, and clients without a certificate are let
-    // in. The server's TLS keeps others out, except those who may open its unix socket.
+    // The file of --tokens. If it is empty, there are no tokens, and clients without a certificate are
+    // accepted. Only the server's TLS refuses clients then, except those that may open its unix socket.
     std::string file;
-    absl::Duration period = absl::Seconds(1);  // between two looks at the file
+    absl::Duration period = absl::Seconds(1);  // between two checks of the file
   };
   // NOT_FOUND or PERMISSION_DENIED with the path if the file cannot be read; errors of ParseOwners.
   static absl::StatusOr<std::unique_ptr<Identities>> Open(const Options& options);
@@ -39,25 +39,25 @@ class Identities {
   Identities& operator=(const Identities&) = delete;
 
   // Returns the owner of a call. `authorization` is the call's header ("Bearer TOKEN"; empty: none). `peer`
-  // is what the connection's certificate says: "cert:SUBJECT", or "anonymous" without a certificate. A token
-  // takes precedence, because behind a proxy the certificate is the proxy's. UNAUTHENTICATED says what was
-  // missing or wrong, but does not repeat the token.
+  // is the identity in the connection's certificate: "cert:SUBJECT", or "anonymous" without a certificate. A
+  // token takes precedence, because behind a proxy the certificate is the proxy's. UNAUTHENTICATED says what
+  // was missing or wrong, but does not repeat the token.
   absl::StatusOr<OwnerId> Identify(std::string_view authorization, const std::string& peer) const;
   OwnerLimits LimitsOf(OwnerId owner) const;
-  // "token:alice", for labels and logs; "anonymous" for whoever has not been identified.
+  // Returns for example "token:alice", for labels and logs; "anonymous" for unidentified callers.
   std::string NameOf(OwnerId owner) const;
 
  private:
   // The contents of the file.
   struct Table {
     absl::flat_hash_map<std::string, OwnerId> tokens;  // by digest
-    absl::flat_hash_map<OwnerId, OwnerLimits> limits;  // of those that have a table of their own
+    absl::flat_hash_map<OwnerId, OwnerLimits> limits;  // only owners with their own table
     OwnerLimits others;
-    bool anonymous = false;  // may come in
+    bool anonymous = false;  // whether unidentified callers are accepted
   };
 
   Identities(const Options& options, std::string text, const std::vector<OwnerEntry>& entries);
-  // Its owner's number is the same for as long as the process lives.
+  // Returns the number of the owner with this name, which is constant while the process lives.
   OwnerId NumberOf(const std::string& name) const;
   std::shared_ptr<const Table> TableOf(const std::vector<OwnerEntry>& entries) const;
   std::shared_ptr<const Table> table() const;
@@ -67,11 +67,11 @@ class Identities {
   const Options options_;
   // Only the thread uses the next three members.
   std::string used_text_;
-  absl::StatusOr<std::string> seen_text_;  // at the last look
+  absl::StatusOr<std::string> seen_text_;  // at the last check
   std::string last_problem_;
 
   mutable Mutex mutex_;
-  // The names of owners that have been met. Bounded: see NumberOf.
+  // The names of owners that have been seen. Limited: see NumberOf.
   mutable absl::flat_hash_map<OwnerId, std::string> names_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Table> table_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -13,7 +13,7 @@ namespace warpline {
 namespace {
 
 constexpr std::size_t kDigestBytes = 32;
-// The smallest quota of bytes. A transfer of a tensor has fewer bytes in progress.
+// The smallest quota of bytes. It is larger than the bytes of a tensor transfer in progress.
 constexpr std::int64_t kMinBytes = std::int64_t{8} << 20;
 constexpr double kMinWeight = 0.01, kMaxWeight = 100;
 constexpr char kKeys[] = "sha256, weight, jobs, bytes, resident-bytes, region-bytes";
@@ -94,7 +94,7 @@ bool IsOwner(const std::string& name) {
 
 absl::StatusOr<OwnerEntry> ReadOwner(const std::string& name, const toml::value& table,
                                      const std::string& path) {
-  // toml11 counts the lines up to there each time.
+  // A lambda, because toml11 counts the lines from the beginning each time.
   const auto line = [&] { return table.location().line(); };
   if (!IsOwner(name) || !table.is_table()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -1,4 +1,4 @@
-// The file of --tokens: who may use the server, and how much of it.
+// The file of --tokens: who may use the server, and how much of it each may use.
 #ifndef WARPLINE_SERVER_IDENTITY_OWNER_FILE_H_
 #define WARPLINE_SERVER_IDENTITY_OWNER_FILE_H_
 
@@ -30,8 +30,8 @@ struct OwnerEntry {
   OwnerLimits limits;
 };
 
-// INVALID_ARGUMENT, with the owner, the key and what it may be, or with the line of what is no TOML. `path`
-// is for messages.
+// INVALID_ARGUMENT, with the owner, the key and its allowed values, or with the line that is not valid TOML.
+// `path` is for messages.
 absl::StatusOr<std::vector<OwnerEntry>> ParseOwners(const std::string& text, const std::string& path);
 
 }  // namespace warpline

@@ -22,7 +22,7 @@ std::string TokenDigest(std::string_view token) {
   unsigned int size = 0;
   const int ok = EVP_Digest(token.data(), token.size(), reinterpret_cast<unsigned char*>(digest.data()),
                             &size, EVP_sha256(), nullptr);
-  if (ok != 1 || size != digest.size()) std::abort();  // only without memory
+  if (ok != 1 || size != digest.size()) std::abort();  // fails only without memory
   return digest;
 }
 

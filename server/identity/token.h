@@ -1,4 +1,4 @@
-// Bearer tokens: secrets by which the server knows its clients, of which it keeps nothing but a hash.
+// Bearer tokens: secrets by which the server recognizes clients. The server keeps only their hashes.
 #ifndef WARPLINE_SERVER_IDENTITY_TOKEN_H_
 #define WARPLINE_SERVER_IDENTITY_TOKEN_H_
 
@@ -7,11 +7,11 @@
 
 namespace warpline {
 
-// "warpline_" and 32 random bytes in base64url. Nothing slower than SHA-256 is needed to hash it, as nobody
-// can guess it.
+// Returns "warpline_" and 32 random bytes in base64url. SHA-256 is slow enough to hash a token, because
+// nobody can guess one.
 std::string NewToken();
 
-// SHA-256, 32 bytes.
+// Returns the SHA-256 of the token, 32 bytes.
 std::string TokenDigest(std::string_view token);
 
 }  // namespace warpline

@@ -19,7 +19,7 @@ BuddyAllocator::BuddyAllocator(std::size_t bytes, std::size_t unit)
       next_(units_, kNone),
       previous_(units_, kNone),
       free_(std::bit_width(units_), kNone) {
-  // A range of any size is cut greedily.
+  // A range of any size is divided greedily into blocks.
   for (std::size_t index = 0; index < units_;) {
     int order = static_cast<int>(std::bit_width(units_ - index)) - 1;
     if (index != 0) order = std::min(order, std::countr_zero(index));
@@ -91,7 +91,7 @@ std::optional<BuddyAllocator::Block> BuddyAllocator::Reserve(int order, std::opt
     }
     std::size_t held = 0, free = 0;
     for (std::size_t index = first; index < first + stride;) {
-      // Left out: a part of a larger block. When that comes back the caller can simply take from it.
+      // Skip a part of a larger block: when that block is returned, the caller can simply take from it.
       if (state_[index] == State::kInside || order_[index] > order) {
         held = kUnsuitable;
         break;
@@ -137,7 +137,7 @@ void BuddyAllocator::Unreserve(Block block) {
   const std::vector<Block> parts = std::move(reservation->parts);
   reservations_.erase(reservation);
   for (Block part : parts) {
-    used_bytes_ += BlockBytes(part.order);  // which Return takes off again
+    used_bytes_ += BlockBytes(part.order);  // Return subtracts this again
     Return(part);
   }
 }

@@ -1,4 +1,4 @@
-// A buddy allocator over a range of bytes that it never touches.
+// A buddy allocator for a range of bytes that it never accesses.
 #ifndef WARPLINE_SERVER_MEMORY_BUDDY_ALLOCATOR_H_
 #define WARPLINE_SERVER_MEMORY_BUDDY_ALLOCATOR_H_
 
@@ -9,17 +9,16 @@
 
 namespace warpline {
 
-// Hands out blocks of `unit << order` bytes, each aligned to its size relative to the start of the range, and
-// merges freed neighbours. All of its bookkeeping lies in vectors of its own, so that whoever writes past the
-// end of a block damages data but not the allocator, and so that the range may be memory that the host cannot
-// read. Not thread-safe.
+// Allocates blocks of `unit << order` bytes, each aligned to its size relative to the start of the range, and
+// merges freed neighbours. All of its data is in its own vectors. So writing past the end of a block damages
+// data but not the allocator, and the range may be memory that the host cannot read. Not thread-safe.
 //
-// A block can be marked as held: its owner no longer knows when it will come back, because a client has yet
-// to read it. A waiting caller can reserve a block that is still partly in use: what is freed inside is kept
-// together until all of it is free. Offsets and sizes are in bytes.
+// A block can be marked as held: its return is unpredictable, because a client has yet to read it. A waiting
+// caller can reserve a block that is still partly in use: parts of it that are freed are kept together until
+// all of it is free. Offsets and sizes are in bytes.
 class BuddyAllocator {
  public:
-  // `unit` is a power of two. What does not fill a unit at the end of `bytes` is left out.
+  // `unit` is a power of two. A rest of `bytes` that is smaller than a unit is not used.
   BuddyAllocator(std::size_t bytes, std::size_t unit);
 
   struct Block {
@@ -31,32 +30,33 @@ class BuddyAllocator {
   std::size_t BlockBytes(int order) const { return unit_ << order; }
   std::size_t total_bytes() const { return units_ * unit_; }
   std::size_t used_bytes() const { return used_bytes_; }
-  // Returns the size of the largest block that an empty range has.
+  // Returns the size of the largest block of an empty range.
   std::size_t LargestBlockBytes() const;
 
-  // Nothing if no block of that order is free outside of the reservations.
+  // Returns nothing if no block of that order is free outside the reservations.
   std::optional<Block> Take(int order);
   void Return(Block block);
-  // From now until Return nobody knows when the block comes back.
+  // From now until Return it is unknown when the block will be returned.
   void MarkHeld(Block block) { state_[Index(block)] = State::kHeld; }
 
-  // Sets the block of that order aside that loses the least held memory and has the most free already, and
-  // returns it. Nothing if no block qualifies: it must have no held part, unless what remains for others is
-  // at least half of the range; then a held part only makes the caller wait longer. `own` is what the caller
-  // has taken already: it will not come back, and is kept from others too.
+  // Reserves and returns a block of that order: the one with the fewest held bytes, and among equal ones the
+  // one with the most free bytes. Returns nothing if no block qualifies. A block with held parts qualifies
+  // only if at least half of the range is left for others; then the held parts only make the caller wait
+  // longer. `own` is a block that the caller has already taken: it will not be returned, and counts as kept
+  // from others too.
   std::optional<Block> Reserve(int order, std::optional<Block> own = std::nullopt);
-  // Returns whether all of a reserved block is free. If so, the block is taken, as by Take, and is no longer
-  // reserved.
+  // Returns whether a reserved block is completely free. If so, the block is then taken, as by Take, and no
+  // longer reserved.
   bool TakeReserved(Block block);
-  // Gives a reserved block up.
+  // Gives up a reserved block.
   void Unreserve(Block block);
 
  private:
-  enum class State : std::uint8_t { kInside, kFree, kRunning, kHeld };  // of the unit where a block starts
+  enum class State : std::uint8_t { kInside, kFree, kRunning, kHeld };  // of a unit
   struct Reservation {
     Block block;
     std::size_t free_bytes = 0;
-    std::vector<Block> parts;  // that are free; in no free list
+    std::vector<Block> parts;  // free parts, which are in no free list
   };
 
   std::size_t Index(Block block) const { return block.offset / unit_; }
@@ -75,7 +75,7 @@ class BuddyAllocator {
   std::vector<std::int8_t> order_;
   std::vector<std::uint32_t> next_, previous_;  // of free blocks of the same order
   std::vector<std::uint32_t> free_;             // heads, by order
-  std::vector<Reservation> reservations_;       // two at most: an input and an output
+  std::vector<Reservation> reservations_;       // at most two: an input and an output
 };
 
 }  // namespace warpline

@@ -1,4 +1,4 @@
-// Bytes, where they are, and who keeps them alive.
+// Bytes, their place, and the owner that keeps them alive.
 #ifndef WARPLINE_SERVER_MEMORY_BUFFER_H_
 #define WARPLINE_SERVER_MEMORY_BUFFER_H_
 
@@ -16,11 +16,11 @@ struct Place {
     kDevice,  // memory of one device
   };
   Kind kind = Kind::kHost;
-  int device = 0;  // of kDevice: DeviceInfo::ordinal
+  int device = 0;  // for kDevice: DeviceInfo::ordinal
 };
 
-// A copy shares the owner: the bytes live until the last copy is gone. What gives them back does so on the
-// thread that drops that copy. Empty by default.
+// Copies share the owner: the bytes live until the last copy is destroyed. They are freed on the thread that
+// destroys it. Empty by default.
 class Buffer {
  public:
   Buffer() = default;
@@ -29,7 +29,7 @@ class Buffer {
 
   std::span<std::byte> bytes() const { return bytes_; }
   const Place& place() const { return place_; }
-  // The first `bytes` of it, with the same owner.
+  // Returns the first `bytes` bytes, with the same owner.
   Buffer First(std::size_t bytes) const { return Buffer(bytes_.first(bytes), place_, owner_); }
 
  private:

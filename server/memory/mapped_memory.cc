@@ -18,7 +18,7 @@ absl::StatusOr<Buffer> MapMemory(std::size_t bytes, Pages pages) {
   if (address == MAP_FAILED) {
     return absl::ResourceExhaustedError(absl::StrCat("mapping ", bytes, " bytes: ", std::strerror(errno)));
   }
-  // A wish: without huge pages, all the same but slower.
+  // Only a hint: without huge pages everything works, but slower.
   if (pages == Pages::kHuge) (void)madvise(address, bytes, MADV_HUGEPAGE);
   const std::shared_ptr<void> owner(address, [bytes](void* mapped) { munmap(mapped, bytes); });
   return Buffer({static_cast<std::byte*>(address), bytes}, {.kind = Place::Kind::kHost}, owner);

@@ -10,17 +10,17 @@
 
 namespace warpline {
 
-// kHuge: pages of 2 MiB where the system has them, for memory that will be written as a whole. On first use,
-// the system fills 16 MiB in 0.3 ms with huge pages, and in 6 ms with small ones
+// kHuge: pages of 2 MiB if the system has them, for memory that will be written completely. On first use, the
+// system fills 16 MiB in 0.3 ms with huge pages, and in 6 ms with small ones
 // (docs/benchmarks/2026-11-27-h200-maps.md).
 enum class Pages : std::uint8_t { kSmall, kHuge };
 
-// Pages of zeros, each of which takes memory from its first use on; all are given back with the buffer.
-// RESOURCE_EXHAUSTED if the system refuses.
+// Maps pages of zeros, each of which uses memory only after its first use. All are unmapped when the buffer
+// is destroyed. RESOURCE_EXHAUSTED if the system refuses.
 absl::StatusOr<Buffer> MapMemory(std::size_t bytes, Pages pages = Pages::kSmall);
 
-// Memory of any content that starts at a multiple of `alignment`: mapped if it is large, and otherwise from
-// the process's allocator, as the system limits the number of mappings.
+// Allocates uninitialised memory aligned to `alignment`. Large memory is mapped; the rest comes from the
+// process's allocator, because the system limits the number of mappings.
 absl::StatusOr<Buffer> AllocateMemory(std::size_t bytes, std::size_t alignment);
 
 }  // namespace warpline

@@ -6,7 +6,7 @@
 namespace warpline {
 namespace {
 
-// Whole blocks of the larger unit, so that the range behind the slab is aligned too.
+// Whole tiny slots, so that the range after the slab is aligned too.
 std::size_t SlabBytes(std::size_t memory, std::size_t tiny_bytes) {
   return std::min(memory, tiny_bytes) / StagingPool::kTinySlotBytes * StagingPool::kTinySlotBytes;
 }
@@ -23,7 +23,7 @@ StagingSlot& StagingSlot::operator=(StagingSlot&& other) noexcept {
 }
 
 void StagingSlot::MarkHeld() {
-  // Nobody reserves memory in the slab.
+  // Memory in the slab is never reserved, so it need not be marked.
   if (pool_ == nullptr || pool_->IsTiny(bytes_.data())) return;
   MutexLock lock(&pool_->mutex_);
   pool_->large_.MarkHeld(block_);
@@ -64,7 +64,7 @@ StagingPool::Claim::~Claim() {
 
 std::optional<StagingPool::Pair> StagingPool::Claim::TryTake() {
   MutexLock lock(&pool_.mutex_);
-  // The larger part first, as there are fewer places for it.
+  // The larger part first, because fewer places can hold it.
   const bool input_first = input_.bytes >= output_.bytes;
   Prepare(input_first ? input_ : output_, input_first ? output_ : input_);
   Prepare(input_first ? output_ : input_, input_first ? input_ : output_);
@@ -73,7 +73,7 @@ std::optional<StagingPool::Pair> StagingPool::Claim::TryTake() {
     pool_.ShowUse();
     return pair;
   }
-  // A part without even a place to wait for: then the other one is not kept from those who can use it.
+  // If one part cannot even be reserved, give up the other one too, so that others can use it.
   for (const Part* part : {&input_, &output_}) {
     if (!part->slot.has_value() && !part->reserved.has_value()) {
       GiveUp();
@@ -110,8 +110,8 @@ void StagingPool::Claim::GiveUp() {
 }
 
 bool StagingPool::CanEverHold(std::size_t input_bytes, std::size_t output_bytes) const {
-  // Conservative where the range is no power of two: the second block is looked for in what remains of the
-  // largest. Tiny slots find room in the slab.
+  // Conservative if the size of the range is not a power of two: the second block must fit into the rest of
+  // the largest one. Tiny slots fit into the slab.
   std::size_t needed = 0;
   MutexLock lock(&mutex_);
   for (const std::size_t bytes : {input_bytes, output_bytes}) {

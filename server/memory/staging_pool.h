@@ -1,4 +1,4 @@
-// The bounded pool of pinned staging memory, cut into slots.
+// The limited pool of pinned staging memory, divided into slots.
 #ifndef WARPLINE_SERVER_MEMORY_STAGING_POOL_H_
 #define WARPLINE_SERVER_MEMORY_STAGING_POOL_H_
 
@@ -19,16 +19,16 @@ namespace warpline {
 
 class StagingPool;
 
-// Owns a slot; gives it back when destroyed, on any thread. Empty by default.
+// Owns a slot and returns it when destroyed, on any thread. Empty by default.
 class StagingSlot {
  public:
   StagingSlot() = default;
   StagingSlot(StagingSlot&& other) noexcept { *this = std::move(other); }
   StagingSlot& operator=(StagingSlot&& other) noexcept;
   ~StagingSlot() { Release(); }
-  // Returns the slot's memory. It is as long as was asked for, and its start is aligned to a page.
+  // Returns the slot's memory. It has the requested size and is aligned to a page.
   std::span<std::byte> bytes() const { return bytes_; }
-  // Says that from now on a client decides when the slot comes back, not a running job.
+  // Says that from now on a client, not a running job, decides when the slot is returned.
   void MarkHeld();
   void Release();
 
@@ -41,13 +41,13 @@ class StagingSlot {
   BuddyAllocator::Block block_;
 };
 
-// The pool has two ranges: a slab for tiny slots, so that neither large jobs nor results that nobody reads
-// stand in the way of small requests, and the rest. Slot sizes are powers of two, so a slot wastes less than
-// half of itself. Nothing is allocated after construction. Thread-safe. The pool outlives its slots and
-// claims; the memory outlives the pool.
+// The pool has two ranges: a slab for tiny slots, and the rest. So neither large jobs nor unread results
+// block small requests. Slot sizes are powers of two, so a slot wastes less than half of itself. Nothing is
+// allocated after construction. Thread-safe. The pool outlives its slots and claims; the memory outlives the
+// pool.
 class StagingPool {
  public:
-  // Slots up to this size come from the slab for as long as it has any, then from the rest.
+  // Slots up to this size come from the slab, or from the rest if the slab is full.
   static constexpr std::size_t kTinySlotBytes = 128 << 10;
   static constexpr std::size_t kMinSlotBytes = 4096;
 
@@ -56,27 +56,27 @@ class StagingPool {
   StagingPool(const StagingPool&) = delete;
   StagingPool& operator=(const StagingPool&) = delete;
 
-  // Both slots or none: a job that held one while it waited for the other could block all others for ever.
+  // Both slots or none: a job that held one while it waited for the other could block all others forever.
   struct Pair {
     StagingSlot input, output;
   };
   std::optional<Pair> TryAcquire(std::size_t input_bytes, std::size_t output_bytes);
 
-  // A claim lets one job, the one that has waited longest, do more than TryAcquire. The job may set memory
-  // aside that is still in use. The blocks that come back there are then not handed to others one by one.
-  // Memory is set aside only if running jobs return it, or if others keep half of the pool (see
-  // BuddyAllocator::Reserve). A client that does not read its results must not slow others down. At most one
-  // claim of a pool exists at a time.
+  // A claim lets one job, the one that has waited longest, do more than TryAcquire: it may reserve memory
+  // that is still in use. Blocks that are returned there are then not given to others one by one. Memory is
+  // reserved only if running jobs will return it, or if others keep half of the pool (see
+  // BuddyAllocator::Reserve): a client that does not read its results must not slow others down. A pool has
+  // at most one claim at a time.
   class Claim {
    public:
     Claim(StagingPool& pool, std::size_t input_bytes, std::size_t output_bytes)
         : pool_(pool), input_{.bytes = input_bytes}, output_{.bytes = output_bytes} {}
-    // Gives up what was set aside.
+    // Gives up the reserved memory.
     ~Claim();
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
-    // Both slots, once they can be had; only once. Each call sets aside what it can; call it again when slots
-    // have come back.
+    // Returns both slots once they are available; only once. Each call reserves what it can. Call it again
+    // when slots have been returned.
     std::optional<Pair> TryTake();
 
    private:
@@ -95,11 +95,11 @@ class StagingPool {
   // Returns whether an idle pool could serve this pair.
   bool CanEverHold(std::size_t input_bytes, std::size_t output_bytes) const;
 
-  // Counts the releases after which something may be had that was refused before: those of large slots, and
-  // the first one of a tiny slot after a tiny one was refused. Of others there are too many to tell anybody.
+  // Counts the releases after which a refused request may succeed: those of large slots, and the first
+  // release of a tiny slot after a tiny one was refused. Other releases are too frequent to report.
   std::uint64_t returns() const { return returns_.load(std::memory_order_acquire); }
-  // The listener is called after every release that counts, outside of the pool's lock. Passing null removes
-  // it. After SetReleaseListener returns, the old listener is no longer running and will not be called again.
+  // The listener is called after every counted release, without the pool's lock. Null removes it. After
+  // SetReleaseListener returns, the old listener is no longer running and will not be called again.
   void SetReleaseListener(std::function<void()> listener) {
     MutexLock lock(&listener_mutex_);
     listener_ = std::move(listener);
@@ -113,13 +113,13 @@ class StagingPool {
 
   bool IsTiny(const std::byte* address) const { return address < large_begin_; }
   bool IsTiny(std::size_t bytes) const { return bytes <= kTinySlotBytes; }
-  // An empty slot for 0 bytes; nothing if there is no memory.
+  // Returns an empty slot for 0 bytes; nothing if there is no memory.
   std::optional<StagingSlot> Take(std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StagingSlot SlotAt(std::byte* begin, std::size_t bytes, BuddyAllocator::Block block) {
     return StagingSlot(this, {begin + block.offset, bytes}, block);
   }
   void Return(std::byte* address, BuddyAllocator::Block block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives back a slot that nobody has seen yet.
+  // Returns a slot that has not been handed out.
   void Drop(StagingSlot& slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReleaseSlot(std::byte* address, BuddyAllocator::Block block);
   void ShowUse() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

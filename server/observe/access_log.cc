@@ -17,15 +17,15 @@
 namespace warpline {
 namespace {
 
-// How long lines wait for others to be written with.
+// How long lines wait, so that several are written together.
 constexpr absl::Duration kPeriod = absl::Milliseconds(20);
-// Records that wait, with 1 KiB each or so.
+// The maximum number of waiting records, of about 1 KiB each.
 constexpr std::size_t kMaxWaiting = 32768;
 // The maximum bytes of a field that a client has sent.
 constexpr std::size_t kMaxOfField = 256;
-// The maximum bytes of a line. A pipe takes so many as a whole or not at all.
+// The maximum bytes of a line. A pipe accepts a write of this size completely or not at all.
 constexpr std::size_t kMaxOfLine = 4096;
-// For what is left at the end.
+// The time for writing the remaining lines at the end.
 constexpr absl::Duration kToStop = absl::Seconds(1);
 constexpr int kPatienceMs = 100;
 constexpr absl::Duration kReopenPeriod = absl::Seconds(1);
@@ -67,7 +67,7 @@ bool WriteAll(int fd, std::string_view text) {
   return true;
 }
 
-// Does not wait for the reader of a pipe.
+// O_NONBLOCK: does not wait for the reader of a pipe.
 UniqueFd OpenToAppend(const std::string& path) {
   return UniqueFd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640));
 }
@@ -77,7 +77,7 @@ UniqueFd OpenToAppend(const std::string& path) {
 absl::StatusOr<std::unique_ptr<AccessLog>> AccessLog::Open(const std::string& path, Metrics& metrics) {
   if (path == "-") return std::unique_ptr<AccessLog>(new AccessLog("", UniqueFd(), metrics));
   UniqueFd file = OpenToAppend(path);
-  // ENXIO: a pipe without a reader.
+  // ENXIO: a pipe that has no reader.
   if (!file.ok() && errno != ENXIO) {
     return absl::InvalidArgumentError(absl::StrCat("--access-log=", path, ": ", std::strerror(errno)));
   }
@@ -118,7 +118,7 @@ void AccessLog::Loop() {
   for (bool stopping = false; !stopping;) {
     std::vector<AccessRecord> records;
     {
-      // Nobody is woken up for a call.
+      // The end of a call wakes nobody up: lines are written once per period.
       MutexLock lock(&mutex_);
       stopping = mutex_.AwaitUntil([this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stopping_; },
                                    After(kPeriod));
@@ -131,11 +131,11 @@ void AccessLog::Loop() {
 void AccessLog::Write(const std::vector<AccessRecord>& records, MonotonicTime deadline) {
   if (!path_.empty() && !file_.ok()) Reopen();
   const int fd = path_.empty() ? STDERR_FILENO : file_.get();
-  // Each line is one write, so that lines of the log proper, which may go to the same place, stay whole.
+  // Each line is one write, so that lines stay whole even if the normal log goes to the same place.
   std::size_t written = 0;
   errno = fd < 0 ? ENXIO : ETIMEDOUT;
   while (fd >= 0 && written < records.size() && MonotonicClock::now() < deadline) {
-    // A line that could only be written in part has an end nevertheless.
+    // If the last line was written only in part, end it first.
     if (!WriteAll(fd, (failing_ && written == 0 ? "\n" : "") + LineOf(records[written]))) break;
     ++written;
   }

@@ -1,4 +1,4 @@
-// One line for each call that has ended.
+// The access log: one line for each call that has ended.
 #ifndef WARPLINE_SERVER_OBSERVE_ACCESS_LOG_H_
 #define WARPLINE_SERVER_OBSERVE_ACCESS_LOG_H_
 
@@ -22,25 +22,24 @@ namespace warpline {
 struct AccessRecord {
   absl::Time ended;
   std::string method;  // "warpline.v1.KernelService/Gemm"
-  std::string code;    // of gRPC
+  std::string code;    // gRPC's code
   std::string reason;  // the error's message
   std::string owner;   // as Identities names it
-  std::string client;  // the address
+  std::string client;  // the client's address
   std::string request_id, trace_parent;
   double seconds = 0;  // from the headers to the last byte of the answer
   std::size_t request_bytes = 0, response_bytes = 0;
 };
 
-// Lines are in logfmt and are written by a thread of its own, a moment later. Where they cannot be written,
-// or not as fast as calls end, they are dropped and counted: calls never wait for a disk or a pipe.
-// Thread-safe.
+// A separate thread writes the lines, in logfmt, a moment later. Lines that cannot be written, or not as fast
+// as calls end, are dropped and counted: calls never wait for a disk or a pipe. Thread-safe.
 class AccessLog {
  public:
-  // Appends to the file, which others may truncate; "-" stands for stderr. A named pipe may have no reader
-  // yet, and lose the one that it has: lines are dropped until there is one. INVALID_ARGUMENT with the path
-  // and the reason if the file cannot be opened. The metrics outlive it.
+  // Appends to the file, which others may truncate; "-" means stderr. A named pipe need not have a reader
+  // yet, and may lose its reader: lines are dropped while there is none. INVALID_ARGUMENT with the path and
+  // the reason if the file cannot be opened. The metrics outlive the log.
   static absl::StatusOr<std::unique_ptr<AccessLog>> Open(const std::string& path, Metrics& metrics);
-  // Writes what is left, for a second at most.
+  // Writes the remaining lines, for at most a second.
   ~AccessLog();
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
@@ -49,7 +48,7 @@ class AccessLog {
 
  private:
   AccessLog(std::string path, UniqueFd file, Metrics& metrics);
-  // Opens a pipe that has got a reader.
+  // Opens a pipe once it has a reader.
   void Reopen();
   void Loop();
   void Write(const std::vector<AccessRecord>& records, MonotonicTime deadline);

@@ -20,14 +20,14 @@ constexpr std::size_t kMaxId = 64;
 
 struct Place {
   std::atomic<bool> taken = false;
-  std::atomic<std::size_t> size = 0;  // 0 until the characters are there
+  std::atomic<std::size_t> size = 0;  // 0 until the id is complete
   std::array<char, kMaxId> id{};
 };
 std::array<Place, RunningRequest::kRunningRequests> places;
 std::atomic<unsigned> next_place = 0;
 std::atomic<int> unnamed = 0;  // requests that found no place
 
-// A line that is put together without allocating, and written at once.
+// A line that is built without allocating, and written by one call.
 class Line {
  public:
   Line& Add(std::string_view text) {
@@ -46,7 +46,7 @@ class Line {
     return Add({digits.data() + first, digits.size() - first});
   }
   void Write(int descriptor) {
-    // Nothing is left to do about an error.
+    // An error here cannot be handled.
     [[maybe_unused]] const ssize_t written = write(descriptor, text_.data(), size_);
   }
 
@@ -55,12 +55,12 @@ class Line {
   std::size_t size_ = 0;
 };
 
-// Abseil calls this with each piece of its report, and with null behind the last one.
+// Abseil calls this with each piece of its report, and with null after the last one.
 void WriteRequestsBehindTheStack(const char* text) {
   if (text == nullptr) RunningRequest::WriteAll(STDERR_FILENO);
 }
 
-// Returns where the program was when the signal came.
+// Returns the address at which the signal interrupted the program.
 void* ProgramCounter(const void* context) {
   const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
@@ -70,15 +70,15 @@ void* ProgramCounter(const void* context) {
 #endif
 }
 
-// Abseil's own unwinder follows frame pointers, which neither we nor the C library have: of a failed
-// assertion it shows nothing. This reads the tables for exceptions. The parameters are those of
+// Abseil's own unwinder follows frame pointers, which neither our code nor the C library has: for a failed
+// assertion it shows nothing. This one reads the tables for exceptions. The parameters are those of
 // absl::SetStackUnwinder.
 int UnwindByTables(void** pcs, int* sizes, int max_depth, int skip_count, const void* context,
                    int* min_dropped_frames) {
   std::array<void*, 128> frames{};
   const auto end = frames.begin() + backtrace(frames.data(), static_cast<int>(frames.size()));
   auto first = std::min(end, frames.begin() + 1 + skip_count);
-  // Before it are the handler's own.
+  // The frames before it belong to the signal handler.
   if (context != nullptr) {
     if (const auto found = std::find(first, end, ProgramCounter(context)); found != end) first = found;
   }
@@ -95,18 +95,18 @@ void ReportCrashes([[maybe_unused]] const char* program) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   absl::InitializeSymbolizer(program);
   std::array<void*, 1> frame{};
-  backtrace(frame.data(), static_cast<int>(frame.size()));  // loads its library, which a handler must not
+  backtrace(frame.data(), static_cast<int>(frame.size()));  // loads its library: a handler must not
   absl::SetStackUnwinder(UnwindByTables);
   absl::FailureSignalHandlerOptions options;
   options.writerfn = WriteRequestsBehindTheStack;
-  options.alarm_on_failure_secs = 30;  // symbols of a large binary take their time on a busy machine
+  options.alarm_on_failure_secs = 30;  // finding symbols in a large binary takes long on a busy machine
   absl::InstallFailureSignalHandler(options);
-  std::signal(SIGTERM, SIG_DFL);  // which Abseil takes for a failure
+  std::signal(SIGTERM, SIG_DFL);  // Abseil would handle it as a failure
 #endif
 }
 
 RunningRequest::RunningRequest(std::string_view id) {
-  constexpr unsigned kTries = 16;  // a look at a few places is enough where most are free
+  constexpr unsigned kTries = 16;  // a few tries are enough while most places are free
   for (unsigned i = 0; i < kTries; ++i) {
     const unsigned number = next_place.fetch_add(1, std::memory_order_relaxed) % places.size();
     Place& place = places[number];

@@ -1,4 +1,4 @@
-// Tells in the log what the process was doing when it dies of SIGSEGV, SIGABRT and the like.
+// Logs what the process was doing when it dies of SIGSEGV, SIGABRT or a similar signal.
 #ifndef WARPLINE_SERVER_OBSERVE_CRASH_REPORT_H_
 #define WARPLINE_SERVER_OBSERVE_CRASH_REPORT_H_
 
@@ -8,14 +8,14 @@
 
 namespace warpline {
 
-// From now on a crash writes to stderr: the signal, the stack of the thread that received it, and a line for
-// each RunningRequest. Call once, in main, before other threads start. Without effect in builds with a
-// sanitizer, which has a report of its own.
+// After this, a crash writes to stderr: the signal, the stack of the thread that received it, and a line for
+// each RunningRequest. Call once, in main, before other threads start. Has no effect in builds with a
+// sanitizer, which has its own report.
 void ReportCrashes(const char* program);
 
-// A request that the process works on, from construction to End. The signal handler can reach no object of
-// the program, so the ids lie in static memory: kRunningRequests of them, and only a count of any more.
-// Lock-free.
+// A request that the process is working on, from construction to End. The signal handler cannot reach objects
+// of the program, so the ids are in static memory: at most kRunningRequests ids, and a count of further
+// requests. Lock-free.
 class RunningRequest {
  public:
   static constexpr int kRunningRequests = 1024;

@@ -1,4 +1,4 @@
-// Log lines that somebody else brings about, as many as he likes.
+// Log lines that others can cause in any number.
 #ifndef WARPLINE_SERVER_OBSERVE_LIMITED_LOG_H_
 #define WARPLINE_SERVER_OBSERVE_LIMITED_LOG_H_
 
@@ -13,8 +13,8 @@
 
 namespace warpline {
 
-// Ten lines a second go into the log. The first one after others were left out says how many these were, in
-// lines_left_out; if none comes, nobody does. Thread-safe.
+// Writes at most ten lines a second to the log. The first line after a gap has the number of missing lines,
+// in lines_left_out. If no further line comes, the gap is not reported. Thread-safe.
 class LimitedLog {
  public:
   // Takes the same arguments as Log.
@@ -22,7 +22,8 @@ class LimitedLog {
              std::vector<std::pair<std::string_view, std::string>> fields) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The number of lines that were left out before this one; negative if this one is to be.
+  // Returns the number of lines that were left out before this one; negative if this one must be left out
+  // too.
   int Take() ABSL_LOCKS_EXCLUDED(mutex_);
 
   Mutex mutex_;

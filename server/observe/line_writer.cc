@@ -13,7 +13,7 @@
 namespace warpline {
 namespace {
 
-// PIPE_BUF of Linux: a pipe takes so much as a whole or not at all.
+// PIPE_BUF of Linux: a pipe accepts a write of this size completely or not at all.
 constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::size_t kMaxWaiting = 1024;  // lines
 

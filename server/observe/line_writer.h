@@ -1,4 +1,4 @@
-// Writes lines to a descriptor without ever waiting for whoever reads it.
+// Writes lines to a descriptor without ever waiting for its reader.
 #ifndef WARPLINE_SERVER_OBSERVE_LINE_WRITER_H_
 #define WARPLINE_SERVER_OBSERVE_LINE_WRITER_H_
 
@@ -12,18 +12,18 @@
 
 namespace warpline {
 
-// A line that a full pipe, a full disk or a stopped terminal does not take at once is dropped and counted.
-// The next line that can be written comes after one that tells how many were lost. Thread-safe: one thread
-// writes at a time, what others have to say meanwhile waits for it, and they go on.
+// A line is dropped and counted if a full pipe, a full disk or a stopped terminal does not accept it at once.
+// Before the next line that can be written, another line reports how many were lost. Thread-safe: one thread
+// writes at a time. Other threads leave their lines to it and continue.
 class LineWriter {
  public:
-  // The descriptor stays open for as long as this lives.
+  // The descriptor must stay open as long as this lives.
   explicit LineWriter(int fd) : fd_(fd) {}
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
 
-  // Writes a line, and cuts off what is beyond 4 KiB, since a pipe might take only a part of it. Returns when
-  // the line is written or dropped, unless another thread is writing.
+  // Writes a line, cut to 4 KiB, because a pipe might accept only a part of a longer one. Returns when the
+  // line is written or dropped, unless another thread is writing.
   void Write(std::string line);
   std::int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
@@ -33,7 +33,7 @@ class LineWriter {
 
   const int fd_;
   std::atomic<std::int64_t> dropped_ = 0;
-  std::int64_t told_ = 0;  // of these, told of; of the thread that writes
+  std::int64_t told_ = 0;  // how many of dropped_ have been reported; used by the writing thread
   Mutex mutex_;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::string> waiting_ ABSL_GUARDED_BY(mutex_);

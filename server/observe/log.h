@@ -12,17 +12,17 @@
 
 namespace warpline {
 
-// The beginning of such a line, and a field more. Values are quoted where logfmt asks for it, so that none
-// looks like a field or a line of its own.
+// BeginLogLine makes the beginning of a line; AppendLogField adds a field. Values are quoted if logfmt
+// requires it, so that a value cannot look like another field or line.
 std::string BeginLogLine(absl::Time time, std::string_view level, std::string_view message);
 void AppendLogField(std::string& line, std::string_view key, std::string_view value);
 
-// Thread-safe; one line is one write. A line that stderr does not take at once is dropped (see LineWriter),
-// so that a thread which serves never waits for whoever reads the log.
+// Thread-safe; one line is one write. A line that stderr does not accept at once is dropped (see LineWriter),
+// so that serving threads never wait for the reader of the log.
 void Log(std::string_view level, std::string_view message,
          absl::Span<const std::pair<std::string_view, std::string>> fields = {});
 
-// Lines that were dropped since the start of the process.
+// Returns how many lines were dropped since the start of the process.
 std::int64_t DroppedLogLines();
 
 }  // namespace warpline

@@ -15,11 +15,11 @@ namespace {
 template <typename T>
 using Family = prometheus::Family<T>;
 
-// Requests last from tens of microseconds (a small one on an idle GPU) to seconds (256 MiB each way).
+// Requests take from tens of microseconds (a small one on an idle GPU) to seconds (256 MiB each way).
 const prometheus::Histogram::BucketBoundaries kRequestSeconds = {
     25e-6, 50e-6, 75e-6, 100e-6, 150e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3,
     10e-3, 25e-3, 50e-3, 0.1,    0.25,   0.5,    1,      2.5,  5,      10};
-// Stages and kernels start at a microsecond.
+// Stages and kernels take a microsecond or more.
 const prometheus::Histogram::BucketBoundaries kStageSeconds = {
     1e-6,   2.5e-6, 5e-6,  10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3,
     2.5e-3, 5e-3,   10e-3, 25e-3, 50e-3, 0.1,   0.25,   1,      5};
@@ -219,8 +219,8 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   regions = gauge("warpline_regions", "Shared regions, those that are being opened included.");
   region_bytes = gauge("warpline_region_bytes", "Bytes of shared regions, which are page-locked on cuda.");
   leases_expired = counter("warpline_leases_expired_total", "Resident tensors whose lease has ended.");
-  // These series exist, at 0, from the start. If a series began with its first event, its rate would miss
-  // that event.
+  // These series exist, at 0, from the start. If a series began with its first event, its rate would not
+  // include that event.
   for (const char* reason : {"jobs", "bytes", "share", "unread", "quota", "plans", "uploads", "draining"})
     i.rejected.Add({{"reason", reason}});
   for (RequestKind kind : kAllRequestKinds) {

@@ -68,13 +68,13 @@ std::string_view Name(RequestSource source);
 enum class Phase : std::uint8_t { kPlan, kAdmission, kQueue, kCopyIn, kDevice, kRespond };
 inline constexpr int kPhases = 6;
 
-// The memory in which the operands of a timed kernel lie: the device's; the host's, which it reads or writes
-// over the bus; or the device's while copies of the same job go on beside it, in pieces.
+// The memory with the operands of a timed kernel: the device's; the host's, which the kernel accesses over
+// the bus; or, for pieces, the device's while copies of the same job run at the same time.
 enum class KernelMemory : std::uint8_t { kDevice, kHost, kPieces };
 inline constexpr int kKernelMemories = 3;
 
-// The series of one op, variant, dtype, memory and device. All three are added to for the same jobs, so that
-// rate(bytes) / rate(seconds) is the achieved bandwidth.
+// The series of one op, variant, dtype, memory and device. All three count the same jobs, so that rate(bytes)
+// / rate(seconds) is the achieved bandwidth.
 struct KernelSeries {
   Histogram seconds;
   Counter bytes;
@@ -94,15 +94,15 @@ struct MethodSeries {
   Histogram handling_seconds;
 };
 
-// The series of one owner, as OwnerMetrics names it.
+// The series of one owner, with the label from OwnerMetrics.
 struct OwnerSeries {
   std::string label;
   Counter requests_ok;
   Counter device_seconds;
   Gauge jobs, bytes;  // admitted
   Gauge resident_bytes, region_bytes;
-  // The used fraction of what the owner's quotas allow, from 0 to 1. It is above 1 if a quota was lowered,
-  // and 0 without a quota.
+  // The used fraction of the owner's quotas, from 0 to 1. It is above 1 if a quota was reduced, and 0 without
+  // a quota.
   Gauge resident_quota_ratio, region_quota_ratio;
 };
 
@@ -123,14 +123,15 @@ class Metrics {
 
   // Requests.
   void CountRequest(RequestKind kind, RequestSource source, std::string_view code, double seconds);
-  // The same for code OK, without a look-up.
+  // The same for code OK, without a lookup.
   void CountSuccess(RequestKind kind, RequestSource source, double seconds);
   Gauge requests_in_flight;
   std::array<std::array<Histogram, kPhases>, kAllRequestKinds.size()> phase_seconds;
   Histogram& phase(RequestKind kind, Phase phase) {
     return phase_seconds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(phase)];
   }
-  // `reason` is "jobs", "bytes", "share", "unread", "quota", "plans", "streams" or "draining".
+  // `reason` is "jobs", "bytes", "share", "unread", "quota", "plans", "uploads", "streams", "draining" or
+  // "unauthenticated".
   void CountRejection(std::string_view reason);
   // `type` is "unary", "client_stream", "server_stream" or "bidi_stream".
   MethodSeries Method(const std::string& service, const std::string& method,
@@ -138,12 +139,12 @@ class Metrics {
   void CountHandled(const std::string& service, const std::string& method, std::string_view code,
                     const std::string& type = "unary");
 
-  // See OwnerMetrics, which bounds their number.
+  // See OwnerMetrics, which limits the number of owners.
   OwnerSeries Owner(const std::string& label);
   void CountOwnerRequest(const std::string& label, std::string_view code);
 
-  // How many requests have started, over all methods. A caller that compares it with what it was before knows
-  // whether anything has happened.
+  // Returns how many requests have started, over all methods. A caller can compare this with an earlier value
+  // to see whether anything has happened.
   double RequestsStarted() const;
 
   PlanCacheSeries plan_cache;
@@ -170,7 +171,7 @@ class Metrics {
   Gauge Lanes(int device);
   Gauge LaneBusy(int device);
   KernelSeries Kernel(Op op, std::string_view variant, DType dtype, KernelMemory memory, int device);
-  // The shortest possible time divided by the time taken. It is apart from KernelSeries because only some
+  // The shortest possible time divided by the measured time. Not a part of KernelSeries, because only some
   // kernels have it.
   Histogram RoofRatio(Op op, std::string_view variant, DType dtype, int device);
   TransferSeries Transfer(int device, const std::string& direction);
@@ -180,7 +181,7 @@ class Metrics {
   void SetDeviceInfo(int device, const std::string& name, const std::string& cc);
   // `state` is "written" or "dropped".
   Counter AccessLogLines(const std::string& state);
-  // Sets when the server's own certificate expires. Without TLS there is no such metric.
+  // Sets when the server's own certificate expires. This metric exists only with TLS.
   void SetCertificateExpiry(absl::Time not_after);
 
   // Returns all metrics in the Prometheus text format.

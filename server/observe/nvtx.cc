@@ -46,8 +46,8 @@ const char* Text(Name name) {
   return "?";
 }
 
-// There is one NVTX in a process: the first call loads the profiler's tool, which then stays. So there is
-// also one Domain, and it is never destroyed, because threads may end ranges until the process ends.
+// A process has only one NVTX: the first call loads the profiler's tool, which then stays loaded. So there is
+// also only one Domain. It is never destroyed, because threads may end ranges until the process ends.
 struct Domain {
   Domain() {
     for (int i = 0; i < kNames; ++i) {

@@ -1,6 +1,6 @@
-// Ranges on a profiler's timeline (NVTX): what a thread did, and where a request was, when. They exist in
-// builds with -DWARPLINE_NVTX=ON; in others everything here is empty and compiles to nothing.
-// docs/profiling.md tells how to look at them.
+// Ranges on a profiler's timeline (NVTX): what a thread did, and where a request was at what time. They exist
+// in builds with -DWARPLINE_NVTX=ON; in other builds everything here is empty and compiles to nothing.
+// docs/profiling.md describes how to view them.
 #ifndef WARPLINE_SERVER_OBSERVE_NVTX_H_
 #define WARPLINE_SERVER_OBSERVE_NVTX_H_
 
@@ -10,7 +10,7 @@
 
 namespace warpline::nvtx {
 
-// Constant names, registered with the profiler once, so that a range does not hand over a string.
+// Constant names, which are registered with the profiler once, so that a range need not pass a string.
 enum class Name : std::uint8_t {
   // Names for what a thread does.
   kConvert,
@@ -35,8 +35,7 @@ inline constexpr int kNames = static_cast<int>(Name::kSend) + 1;
 
 #ifdef WARPLINE_NVTX
 
-// The payload of ranges, by which those of one request are told from those of others. 0 stands for no
-// request.
+// The payload of ranges, which tells the ranges of one request from those of others. 0 means no request.
 class RequestNumber {
  public:
   RequestNumber() = default;
@@ -57,8 +56,8 @@ class [[maybe_unused]] Range {
   Range& operator=(const Range&) = delete;
 };
 
-// A range that may end on another thread than the one it began on. It ends when it is destroyed at the
-// latest. By default it is none.
+// A range that may end on another thread than the one where it began. It ends at the latest when it is
+// destroyed. Empty by default.
 class SpanningRange {
  public:
   SpanningRange() = default;
@@ -79,7 +78,7 @@ class SpanningRange {
   std::optional<std::uint64_t> id_;
 };
 
-// An instant with a text, so that a request can be found by its id.
+// Marks a moment with a text, so that a request can be found by its id.
 void Mark(const char* text, RequestNumber request);
 
 #else

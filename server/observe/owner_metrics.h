@@ -1,4 +1,4 @@
-// The metrics of each owner, for what it does and has, in a bounded number of series.
+// The metrics of each owner, with a limited number of series.
 #ifndef WARPLINE_SERVER_OBSERVE_OWNER_METRICS_H_
 #define WARPLINE_SERVER_OBSERVE_OWNER_METRICS_H_
 
@@ -15,17 +15,17 @@
 
 namespace warpline {
 
-// The owners that are met first have series of their own, and all others share those of "other": whoever can
-// make up new owners cannot make up series. Thread-safe.
+// The first owners have their own series, and all later ones share those of "other". So someone who can
+// create new owners cannot create new series. Thread-safe.
 class OwnerMetrics {
  public:
-  // The label of those who share series. Their quotas differ, so that no ratio is shown of them.
+  // The label of owners that share series. Their quotas differ, so they have no ratio.
   static constexpr std::string_view kOthers = "other";
 
-  // `name_of` and the metrics outlive it.
+  // `name_of` and the metrics outlive this.
   OwnerMetrics(int limit, std::function<std::string(OwnerId)> name_of, Metrics& metrics);
 
-  // Stays where it is. For a lookup of one owner after the other, keep what it returns.
+  // The result stays valid. To use one owner several times, keep it: this avoids lookups.
   const OwnerSeries& Of(OwnerId owner);
   void CountRequest(OwnerId owner, std::string_view code) {
     const OwnerSeries& series = Of(owner);
@@ -38,7 +38,7 @@ class OwnerMetrics {
   Metrics& metrics_;
   Mutex mutex_;
   absl::flat_hash_map<OwnerId, std::unique_ptr<const OwnerSeries>> series_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<const OwnerSeries> others_ ABSL_GUARDED_BY(mutex_);  // from the first of them on
+  std::unique_ptr<const OwnerSeries> others_ ABSL_GUARDED_BY(mutex_);  // set from the first such owner on
 };
 
 }  // namespace warpline

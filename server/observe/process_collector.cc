@@ -21,7 +21,7 @@ prometheus::MetricFamily Family(const char* name, const char* help, prometheus::
   return {name, help, type, {metric}};
 }
 
-// Field n (1-based, as in proc(5)) of a /proc/self/stat line; the name in field 2 may hold spaces.
+// Returns field n (1-based, as in proc(5)) of a /proc/self/stat line. The name in field 2 may contain spaces.
 double StatField(const std::string& stat, int n) {
   std::istringstream rest(stat.substr(stat.rfind(')') + 2));
   std::string field;

@@ -1,4 +1,5 @@
-// The process_* metrics that Prometheus clients of other languages have built in, read from /proc/self.
+// The process_* metrics that Prometheus clients of other languages have built in. They are read from
+// /proc/self.
 #ifndef WARPLINE_SERVER_OBSERVE_PROCESS_COLLECTOR_H_
 #define WARPLINE_SERVER_OBSERVE_PROCESS_COLLECTOR_H_
 
@@ -9,7 +10,7 @@
 
 namespace warpline {
 
-// Stateless; a value that /proc does not give is left out.
+// Stateless; values that /proc does not have are left out.
 class ProcessCollector : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;

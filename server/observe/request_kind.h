@@ -1,4 +1,4 @@
-// The kind of a request, as metrics and logs name it.
+// The kind of a request in metrics and logs.
 #ifndef WARPLINE_SERVER_OBSERVE_REQUEST_KIND_H_
 #define WARPLINE_SERVER_OBSERVE_REQUEST_KIND_H_
 
@@ -8,8 +8,8 @@
 
 namespace warpline {
 
-// A program of one such step, whichever method brought it, or any other program. Until a request has been
-// read, its kind is that of its method.
+// A program of one such step, by whichever method it was sent, or any other program (kRun). Until a request
+// has been parsed, its kind is that of its method.
 enum class RequestKind : std::uint8_t { kTranspose, kGemm, kReduce, kRun };
 inline constexpr std::array kAllRequestKinds = {RequestKind::kTranspose, RequestKind::kGemm,
                                                 RequestKind::kReduce, RequestKind::kRun};

@@ -1,4 +1,5 @@
-// The addresses of a program's tensors for one launch: all that running its steps needs to know of memory.
+// The addresses of a program's tensors for one launch: all that code which runs the steps needs to know about
+// memory.
 #ifndef WARPLINE_SERVER_PLAN_ADDRESS_TABLE_H_
 #define WARPLINE_SERVER_PLAN_ADDRESS_TABLE_H_
 
@@ -12,27 +13,26 @@
 
 namespace warpline {
 
-// Addresses that whoever runs the steps can use: a kernel on a device, or a thread. The ways to launch a
-// program differ in how they fill the table, never in how its steps are run.
+// The addresses are valid for whatever runs the steps: a kernel on a device, or a thread. The ways to launch
+// a program fill the table differently, but run its steps in the same way.
 struct AddressTable {
-  absl::InlinedVector<std::byte*, 8> tensors;  // by tensor index
-  absl::InlinedVector<const StepScalars*, 4>
-      scalars;  // by step index; means nothing for steps that read none
+  absl::InlinedVector<std::byte*, 8> tensors;          // by tensor index
+  absl::InlinedVector<const StepScalars*, 4> scalars;  // by step index; not used for steps that read none
   std::span<std::byte> workspace;
 
-  // For a program with this plan; all addresses are null.
+  // A table for a program with this plan, with all addresses null.
   explicit AddressTable(const MemoryPlan& plan)
       : tensors(plan.tensors.size(), nullptr), scalars(plan.scalars.size(), nullptr) {}
 
-  // Each says that an area lies at `base`: the staging slot itself, or an image of it on a device. Scalars
-  // travel with the inputs that come inline.
+  // Each sets where an area lies: `base` is the staging slot itself, or its copy on a device. Scalars are
+  // part of the input area.
   void PlaceInputs(const MemoryPlan& plan, std::span<const Binding> bindings, std::byte* base);
   void PlaceOutputs(std::span<const Binding> bindings, std::byte* base);
   void PlaceScratch(const MemoryPlan& plan, std::byte* base);
-  // Places the tensors that have memory of their own on the device, where they are.
+  // Places the tensors that have their own memory on the device, where they are.
   void PlaceResident(std::span<const Binding> bindings);
-  // Place the tensors that have memory of their own on the host: where they are, or at their images on a
-  // device.
+  // Place the tensors that have their own memory on the host: where they are, or at their copies on a device,
+  // which begin at `base`.
   void PlaceShared(std::span<const Binding> bindings);
   void PlaceSharedImages(std::span<const Binding> bindings, std::byte* base);
 
@@ -40,14 +40,14 @@ struct AddressTable {
   Operands OperandsOf(const Step& step, std::size_t index) const;
 };
 
-// The offsets of a plan's areas in one block of memory that holds all of them. The space that is left behind
-// the areas is workspace.
+// The offsets of a plan's areas in one block of memory that holds all of them. The space after the areas is
+// workspace.
 struct BlockLayout {
   std::size_t input = 0, output = 0, shared = 0, scratch = 0, workspace = 0;
   explicit BlockLayout(const MemoryPlan& plan);
 };
 
-// All areas in one block, which is at least as long as BlockLayout::workspace says.
+// Returns a table with all areas in one block, which has at least BlockLayout::workspace bytes.
 AddressTable TableInBlock(const MemoryPlan& plan, std::span<const Binding> bindings,
                           std::span<std::byte> block);
 

@@ -1,4 +1,4 @@
-// The time that a program takes of a device, as far as it has been measured.
+// The measured time that a program needs on a device.
 #ifndef WARPLINE_SERVER_PLAN_ALONE_TIME_H_
 #define WARPLINE_SERVER_PLAN_ALONE_TIME_H_
 
@@ -8,10 +8,10 @@
 
 namespace warpline {
 
-// The mean of runs that had the device to themselves, of which the last some ten count most: a device that
-// gets hot is slower than at first. A run that takes less than half of it ends what is known, which was then
-// that of runs that waited for something else, such as the capture of a graph. Thread-safe; copies share what
-// they know.
+// The mean of runs that had the device to themselves. The last ten or so runs count most, because a device
+// gets slower when it gets hot. A run that takes less than half of the mean replaces it: then the earlier
+// runs must have waited for something else, such as the capture of a graph. Thread-safe; copies share their
+// state.
 class AloneTime {
  public:
   // Unit: seconds; 0 before the first run.
@@ -29,8 +29,8 @@ class AloneTime {
 };
 
 // Returns what an owner is charged for a run that took `seconds` from its launch to its end. If other jobs
-// shared the device meanwhile, this job's part is not known. Then the charge is the time that the job takes
-// alone, or `estimate` until that has been measured. The charge is never more than the run itself.
+// shared the device meanwhile, this job's part of the time is not known. Then the charge is the time that the
+// job takes alone, or `estimate` until that has been measured. The charge is never more than `seconds`.
 inline double ChargedSeconds(double seconds, bool shared, const AloneTime& alone, double estimate) {
   if (!shared) return seconds;
   return std::min(seconds, alone.seconds() > 0 ? alone.seconds() : estimate);

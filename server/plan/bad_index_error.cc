@@ -11,7 +11,7 @@
 namespace warpline {
 namespace {
 
-// The operand that has the indices, and the size of the axis that they are places of.
+// The operand that has the indices, and the size of the axis to which they refer.
 struct Indexed {
   int input = 1;
   std::int64_t size = 0;

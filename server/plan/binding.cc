@@ -16,7 +16,7 @@ bool SharedSlicesAreAligned(std::span<const Binding> bindings) {
 
 namespace {
 
-// Returns whether it is an operand with bytes in the memory of a device.
+// Returns whether the binding is an operand with bytes in the memory of a device.
 bool IsOnDevice(const Binding& binding, int num_inputs) {
   return binding.tensor < num_inputs && binding.staged.area == Area::kResident &&
          binding.memory.place().kind == Place::Kind::kDevice && !binding.memory.bytes().empty();

@@ -12,40 +12,41 @@
 
 namespace warpline {
 
-// Joins a tensor of a plan to its source, if it is an input, or to its sink, if it is an output. Inline ones
-// travel in the message, and lie in a range of the staging slot for that area. Others have memory of their
-// own. Of Area::kResident: a resident tensor, or one that is to become resident, for which memory is found
-// once the device is known. Of Area::kShared: a slice of a shared region.
+// Joins a tensor of a plan to its source, if it is an input, or to its sink, if it is an output. Inline
+// tensors are part of the message and lie in a range of the staging slot for their area. Others have memory
+// of their own. With Area::kResident this is a resident tensor, or memory for a new one, which is allocated
+// once the device is known. With Area::kShared it is a slice of a shared region.
 struct Binding {
   int tensor = 0;
   Placement staged = {};
-  Buffer memory = {};  // of its own
+  Buffer memory = {};  // its own memory; empty for inline tensors
 };
 using Bindings = absl::InlinedVector<Binding, 4>;
 
-// Returns whether kernels can compute on all of the shared slices as on tensors that the server has placed. A
-// client may let its slices begin at any address, but kernels access aligned words.
+// Returns whether kernels can use all shared slices like tensors that the server has placed. Clients may let
+// slices begin at any address, but kernels access aligned words.
 bool SharedSlicesAreAligned(std::span<const Binding> bindings);
 
-// The bytes of a program's resident operands on each of so many devices. An operand that is bound several
-// times counts as often. Uploads, which have no memory yet, do not count.
+// Returns the bytes of a program's resident operands on each of `devices` devices. An operand that is bound
+// several times counts each time. Uploads, which have no memory yet, do not count.
 using DeviceBytes = absl::InlinedVector<std::size_t, 8>;
 DeviceBytes OperandBytes(std::span<const Binding> bindings, int num_inputs, std::size_t devices);
 
-// The operands of a program that lie on other devices than the one that runs it, and a block of its memory
-// for copies of them. An operand that is bound several times is copied once.
+// The operands of a program that lie on other devices than the one that runs it, and the layout of their
+// copies in a block of its memory. An operand that is bound several times is copied once.
 struct PeerOperands {
   struct Copy {
-    std::size_t binding = 0;  // of an operand
+    std::size_t binding = 0;  // the operand
     std::size_t offset = 0;   // of its copy in the block
-    bool is_first = true;     // otherwise an earlier binding has the same bytes, and this is their copy too
+    bool is_first = true;     // false: an earlier binding has the same bytes and shares its copy
   };
   std::vector<Copy> copies;
-  std::size_t bytes = 0;  // of the block
+  std::size_t bytes = 0;  // size of the block
 };
 PeerOperands FindPeerOperands(std::span<const Binding> bindings, int num_inputs, int device);
 
-// All inputs and outputs of a plan, where the plan places them. Those with memory of their own lack it yet.
+// Returns bindings for all inputs and outputs of a plan, where the plan places them. Memory outside the
+// message is not set yet.
 Bindings MakeBindings(const MemoryPlan& plan);
 
 }  // namespace warpline

@@ -11,8 +11,8 @@
 
 namespace warpline {
 
-// A backend makes one of a program, once for all its launches: it has the kernel of each step, with its
-// arguments. Only lanes of that backend know more of it.
+// A backend makes one for each program, once for all its launches. It has the kernel of each step, with its
+// arguments. Only lanes of that backend know its contents.
 class DeviceProgram {
  public:
   DeviceProgram() = default;
@@ -20,9 +20,9 @@ class DeviceProgram {
   DeviceProgram(const DeviceProgram&) = delete;
   DeviceProgram& operator=(const DeviceProgram&) = delete;
 
-  // About the memory that it takes.
+  // An estimate of the memory that it uses.
   virtual std::size_t bytes() const = 0;
-  // No other one of this process has it, also none that is made when this one is gone.
+  // Unique in this process, even after this object is gone.
   std::uint64_t id() const { return id_; }
 
  private:
@@ -30,7 +30,7 @@ class DeviceProgram {
   const std::uint64_t id_ = ++last_id_;
 };
 
-// The names of what runs for the steps of a program.
+// The names of the variants that run the steps of a program.
 using VariantNames = absl::InlinedVector<std::string_view, 8>;
 
 }  // namespace warpline

@@ -1,4 +1,4 @@
-// A request compiled once: everything about it that does not depend on its payload.
+// A compiled request: everything about a request that does not depend on its payload.
 #ifndef WARPLINE_SERVER_PLAN_PLAN_H_
 #define WARPLINE_SERVER_PLAN_PLAN_H_
 
@@ -18,15 +18,14 @@
 
 namespace warpline {
 
-// A scalar of a step: number `index` of those that come with the request, or `otherwise` where the request
-// leaves it out.
+// A scalar of a step: scalar number `index` of the request, or `otherwise` if the request does not give it.
 struct PlannedScalar {
   static constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
   std::size_t index = kAbsent;
   double otherwise = 0;
 };
 
-// An integer that comes with the request, or 0 where the request leaves it out.
+// An integer of the request, or 0 if the request does not give it.
 struct PlannedInteger {
   static constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
   std::size_t index = kAbsent;
@@ -36,16 +35,16 @@ struct PlannedInteger {
   }
 };
 
-// A slice of the shared region that reference number `reference` of the message names.
+// A slice of a shared region. Reference number `reference` of the message names the region.
 struct PlannedSlice {
   std::size_t reference = 0;
   PlannedInteger offset, call;
   std::string field;  // of the message, for errors
 };
 
-// The source of an input. It is payload number `payload` of the message, a slice, a resident tensor, named
-// by reference number `reference` of the message, or its upload number `upload`. An input without bytes need
-// have none of them.
+// The source of an input: payload number `payload` of the message, a slice, a resident tensor (reference
+// number `reference` of the message), or upload number `upload` of the message. An input without bytes may
+// have none of these.
 struct PlannedInput {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t payload = kNone;
@@ -54,7 +53,7 @@ struct PlannedInput {
   std::optional<PlannedSlice> slice;
 };
 
-// An output as the response names it.
+// An output, as it is described in the response.
 struct PlannedOutput {
   std::string name;  // of the step that writes it
   TensorSpec spec;
@@ -62,78 +61,78 @@ struct PlannedOutput {
   // Number of the request's sink (options.sinks) for it; kInline if there is none.
   static constexpr int kInline = -1;
   int sink = kInline;
-  std::optional<PlannedSlice> slice;  // that the sink names
-  PlannedScalar ttl;                  // of the lease that the sink asks for, in seconds, if it names none
-  bool streamed = false;              // the client fetches it from its device
+  std::optional<PlannedSlice> slice;  // if the sink names one
+  PlannedScalar ttl;                  // seconds; lease of the resident tensor that the sink makes
+  bool streamed = false;              // the client fetches it from the device in separate calls
 
   bool is_inline() const { return sink == kInline; }
   bool is_resident() const { return sink != kInline && !slice.has_value(); }
 };
 
-// The scalars of a step whose kernels read any. Their values are no part of the plan.
+// The scalars of a step whose kernels use them. Their values are not part of the plan.
 struct PlannedScalars {
   PlannedScalar alpha, beta;  // as in StepScalars
-  bool integers = false;      // the step computes in integers, and so the values are
-  // An integer that the plan itself has, as alpha.
+  bool integers = false;      // the step computes in integers, so the values are integers
+  // A fixed integer of the plan itself, which is used as alpha.
   std::optional<std::int64_t> integer;
 };
 
-// Their values, in the same order.
+// The values of the scalars, in the same order.
 using ScalarValues = absl::InlinedVector<StepScalars, 1>;
 
-// Immutable but for what is learned of its time, and shared: by the requests that are the same but for their
-// payloads and the values of their scalars, by the jobs in flight, and by the cache. It holds no owner's
-// data.
+// Immutable except for its measured time (`alone`). Shared by all requests that differ only in payloads and
+// scalar values, by the jobs in flight, and by the cache. It holds no data of any owner.
 struct Plan {
   RequestKind kind = RequestKind::kRun;
   Program program;  // without values of scalars: Step::scalars has its defaults
   MemoryPlan memory;
-  std::shared_ptr<const DeviceProgram> compiled;  // by the backend
-  double device_seconds = 0;                      // an estimate of what it costs
-  AloneTime alone;                                // what it costs, once it has been measured
-  // The bytes that the program takes of a device's pool while it runs (CompiledProgram).
+  std::shared_ptr<const DeviceProgram> compiled;  // compiled by the backend
+  double device_seconds = 0;                      // the estimated cost
+  AloneTime alone;                                // the measured cost
+  // The bytes of a device's pool that the program uses while it runs (CompiledProgram).
   std::size_t device_bytes = 0;
-  bool reports = false;              // the response says what ran for each step
+  bool reports = false;              // the response names the variant that ran for each step
   std::vector<PlannedInput> inputs;  // of the program, in their order
-  // ScalarCount of them for each step, in the order of the steps.
+  // ScalarCount values for each step, in the order of the steps.
   std::vector<PlannedScalars> scalars;
   std::vector<PlannedOutput> outputs;
 
-  // For each output, the place in the output area of the number of elements that its first axis has; kNoCount
-  // if its shape is known before. Empty if all shapes are. Otherwise the program leaves its outputs in memory
-  // of its own on the device, and a second plan brings them where they are to go (CopyPlan).
+  // Only used if the shape of some output is known only after the run. For each output: the place in the
+  // output area of the size of its first axis, or kNoCount if its shape is known before. Such a program
+  // leaves its outputs in memory of their own on the device, and a second plan copies them to their
+  // destinations (CopyPlan).
   static constexpr std::size_t kNoCount = static_cast<std::size_t>(-1);
   std::vector<std::size_t> counts;
 
-  // The most host memory that the second plan needs. It is admitted with the first one, so that no job is
-  // refused after the other has computed.
+  // The most host memory that the second plan needs. It is admitted together with the first plan, so that the
+  // second one cannot be refused after the first has run.
   std::size_t copied_bytes = 0;
 
   std::size_t num_uploads = 0;
 
-  // The bytes of the program's inputs and outputs together, wherever they lie.
+  // The bytes of the program's inputs and outputs together, wherever they are.
   std::size_t tensor_bytes = 0;
 
-  // Held in host memory from admission until the result has been read.
+  // Bytes of host memory that are held from admission until the result has been read.
   std::size_t HostBytes() const { return memory.input_bytes + memory.output_bytes + copied_bytes; }
-  // Returns whether some of its arrays travel in calls of their own.
+  // Returns whether some of its arrays are transferred in separate calls.
   bool Streams() const;
   bool IsCounted() const { return !counts.empty(); }
 };
 
 using PlanPtr = std::shared_ptr<const Plan>;
 
-// The part of a plan that follows from the program, and from which of its tensors have memory of their own.
+// Makes the part of a plan that follows from the program and from which of its tensors have their own memory.
 Plan MakePlan(Program program, const OwnMemory& own = {});
 
-// Returns what ran for each step of the request, by the variants that ran for the steps of its program: one
-// name, or several that are joined by '+', each once in a row; "view" for a step that nothing ran for.
+// Returns what ran for each step of the request, given the variants that ran for the steps of its program:
+// one name, or several joined by '+' without adjacent repetitions, or "view" if nothing ran for the step.
 std::vector<std::string> VariantsByPart(const Program& program, std::span<const std::string_view> variants);
 
-// The value of one scalar: `values` are those that come with a request, in the order in which they do.
+// Returns the value of one scalar. `values` are the scalars of a request, in their order.
 double ValueOf(const PlannedScalar& planned, std::span<const double> values);
 
-// The scalars of one request: `values` are those that come with it, in the order in which they do.
+// Returns the scalars of one request. `values` are the scalars of the request, in their order.
 ScalarValues ScalarsOf(std::span<const PlannedScalars> planned, std::span<const double> values);
 
 }  // namespace warpline

@@ -6,13 +6,14 @@
 namespace warpline {
 namespace {
 
-// The bytes that the cache needs for an entry, and for its owner in case the entry is the owner's only one.
+// Estimated bytes of the cache's own data for an entry, including its owner's if this is the owner's only
+// entry.
 constexpr std::size_t kBookkeepingBytes = 256;
 
-// Estimates the memory that a plan keeps, from the parts whose number a request decides. The key counts
-// twice: most of it comes back in the steps' problems.
+// Estimates the memory that a plan uses, from the parts whose number depends on the request. The key counts
+// twice, because most of it appears again in the problems of the steps.
 std::size_t EstimateBytes(const std::string& key, const Plan& plan) {
-  std::size_t maps = 0;  // what their problems have besides
+  std::size_t maps = 0;  // what map problems have in addition
   for (const Step& step : plan.program.steps) {
     const auto* map = std::get_if<MapProblem>(&step.problem);
     if (map == nullptr) continue;
@@ -49,7 +50,7 @@ void PlanCache::Insert(std::string key, PlanPtr plan, OwnerId id, MonotonicTime 
   const std::size_t bytes = EstimateBytes(key, *plan);
   if (bytes > max_bytes_ / 16) return;
   MutexLock lock(&mutex_);
-  if (index_.contains(absl::string_view(key))) return;  // two requests of one kind came at once
+  if (index_.contains(absl::string_view(key))) return;  // two identical requests arrived at the same time
   Owner& owner = owners_[id];
   owner.id = id;
   entries_.push_front({.key = std::move(key), .plan = std::move(plan), .bytes = bytes, .used = now});

@@ -1,4 +1,4 @@
-// Plans that are known already, so that a known request is neither parsed nor validated again.
+// A cache of plans, so that a known request is not parsed and validated again.
 #ifndef WARPLINE_SERVER_PLAN_PLAN_CACHE_H_
 #define WARPLINE_SERVER_PLAN_PLAN_CACHE_H_
 
@@ -38,19 +38,18 @@ class PlanCache {
  public:
   static constexpr std::chrono::minutes kIdle{10};
 
-  // `max_bytes` bounds the keys and an estimate of the plans. A plan that alone takes more than a sixteenth
-  // of it is not kept.
+  // `max_bytes` limits the keys and the estimated size of the plans. A plan that alone is larger than a
+  // sixteenth of it is not kept.
   PlanCache(std::size_t max_bytes, Metrics& metrics) : max_bytes_(max_bytes), metrics_(metrics) {}
   PlanCache(const PlanCache&) = delete;
   PlanCache& operator=(const PlanCache&) = delete;
 
-  // Returns null if the plan is not known. `now` is the time of the request, give or take: reading the clock
-  // would cost as much as the look-up.
+  // Returns null if the plan is not known. `now` is roughly the time of the request: reading the clock would
+  // cost as much as the lookup.
   PlanPtr Find(std::string_view key, MonotonicTime now);
   void Insert(std::string key, PlanPtr plan, OwnerId owner, MonotonicTime now);
 
-  // Return the bytes that an owner's plans are charged with, and the number of owners that have plans. For
-  // tests.
+  // Return the bytes that are charged to an owner, and the number of owners that have plans. For tests.
   std::size_t BytesOf(OwnerId owner) const;
   std::size_t owners() const;
 
@@ -74,8 +73,8 @@ class PlanCache {
 
   void SetBytes(Owner& owner, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Evict(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The entry that goes next. It is never the one that was just inserted: of an owner that holds most with
-  // that one alone, nothing else could go, and the plan that was used least recently of all goes instead.
+  // Returns the entry to evict next, but never the one that was just inserted. If the largest owner has only
+  // that entry, it returns the least recently used entry of all.
   Entries::iterator Victim(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::size_t max_bytes_;
@@ -84,7 +83,7 @@ class PlanCache {
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // the most recently used first
   // The keys view the strings in the list's nodes, which never move.
   absl::flat_hash_map<absl::string_view, Entries::iterator> index_ ABSL_GUARDED_BY(mutex_);
-  absl::node_hash_map<OwnerId, Owner> owners_ ABSL_GUARDED_BY(mutex_);         // that have entries
+  absl::node_hash_map<OwnerId, Owner> owners_ ABSL_GUARDED_BY(mutex_);         // owners that have entries
   std::set<std::pair<std::size_t, Owner*>> by_bytes_ ABSL_GUARDED_BY(mutex_);  // the same owners
   std::size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

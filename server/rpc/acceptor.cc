@@ -23,21 +23,21 @@
 namespace warpline {
 namespace {
 
-// How many connections are taken from one socket before other sockets, and connections that ended, have their
-// turn.
+// How many connections are accepted from one socket before other sockets, and connections that have ended,
+// are handled.
 constexpr int kAcceptBatch = 64;
-// How many are taken from one socket at the end. Its backlog is not longer.
+// How many connections are accepted from one socket when it is closed. Its backlog is not longer.
 constexpr int kLastBatch = 4096;
-// How long nothing is accepted when not even the reserve descriptor can be opened again.
+// How long accepting stops if not even the reserve descriptor can be opened again.
 constexpr absl::Duration kPause = absl::Milliseconds(50);
-// How often connections are looked for that only their clients have not ended, or that have not said whose
-// they are.
+// How often to look for two kinds of connections: those that were ended by the server but not by their
+// clients, and those of proxies that have not named their client yet.
 constexpr absl::Duration kLookPeriod = absl::Seconds(1);
 constexpr absl::Duration kHeaderTime = absl::Seconds(5);
 constexpr std::size_t kMaxNameless = 256;
 
-// Also sees to the end of a connection that has no call: gRPC pings only those that have one, and nothing
-// else would tell that the client's host, or the link to it, is gone.
+// Also makes the kernel notice the end of connections without calls. gRPC pings only connections with calls,
+// so nothing else would notice that the client's host, or the link to it, is gone.
 void SetTcpOptions(int connection, absl::Duration user_timeout) {
   const auto set = [connection](int level, int name, std::int64_t value) {
     const int option = static_cast<int>(value);
@@ -45,8 +45,8 @@ void SetTcpOptions(int connection, absl::Duration user_timeout) {
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, absl::ToInt64Milliseconds(user_timeout));
-  // The kernel closes the connection when nothing has come for the user timeout although it has asked. It
-  // begins to ask at half of that time, so that one lost packet does not count. These are in seconds.
+  // The kernel closes the connection if its probes get no answer within the user timeout. It starts to probe
+  // after half of that time, so that one lost packet does no harm. These options are in seconds.
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, std::max<std::int64_t>(1, absl::ToInt64Seconds(user_timeout / 2)));
   set(IPPROTO_TCP, TCP_KEEPINTVL, std::max<std::int64_t>(1, absl::ToInt64Seconds(user_timeout / 10)));
@@ -129,8 +129,8 @@ void Acceptor::WakeUp() {
   static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
 }
 
-// Accepts the connections that wait in the backlog before it closes the listeners. Otherwise they would be
-// reset, although their clients believe that they are connected.
+// Accepts the connections in the backlog before it closes the listeners. Otherwise they would be reset,
+// although their clients believe that they are connected.
 void Acceptor::CloseListeners() {
   VisitListening([this](int fd) {
     for (int taken = 0; taken < kLastBatch && AcceptFrom(fd); ++taken) {
@@ -198,7 +198,7 @@ void Acceptor::Loop() {
         if (stopping_) return;
         CloseListeners();
         listeners_closed_.set_value();
-        break;  // other events may be of sockets that are closed now; those of connections come again
+        break;  // other events may be for closed sockets; those of connections are reported again
       }
       if (nameless_.contains(fd)) {
         ReadHeader(fd);
@@ -206,7 +206,7 @@ void Acceptor::Loop() {
         for (int taken = 0; taken < kAcceptBatch && AcceptFrom(fd); ++taken) {
         }
       } else {
-        // Closing the duplicate would not end the watch by itself, as gRPC may still have its own descriptor
+        // Closing the duplicate does not remove it from epoll, because gRPC may still have its own descriptor
         // of the same connection.
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
         connections_.Remove(fd);
@@ -237,7 +237,7 @@ bool Acceptor::AcceptFrom(int listening) {
     case ENOMEM:
       OutOfDescriptors(listening);
       return !paused_until_.has_value();
-    default:  // the error is about this one connection, as ECONNABORTED is
+    default:  // the error concerns only this connection, e.g. ECONNABORTED
       return true;
   }
 }
@@ -245,7 +245,8 @@ bool Acceptor::AcceptFrom(int listening) {
 void Acceptor::AwaitHeader(UniqueFd socket, const sockaddr_storage& address) {
   const int fd = socket.get();
   if (nameless_.size() >= kMaxNameless) {
-    // A proxy sends its header at once, so whoever has waited longest is no proxy.
+    // A proxy sends its header at once, so the connection that has waited longest is probably not from a
+    // proxy.
     const auto oldest =
         std::min_element(nameless_.begin(), nameless_.end(),
                          [](const auto& a, const auto& b) { return a.second.deadline < b.second.deadline; });
@@ -257,7 +258,7 @@ void Acceptor::AwaitHeader(UniqueFd socket, const sockaddr_storage& address) {
   if (!Watch(fd, EPOLLIN)) return WarnRefused(std::strerror(errno));
   nameless_[fd] = {
       .socket = std::move(socket), .address = address, .header = {}, .deadline = After(kHeaderTime)};
-  ReadHeader(fd);  // proxies send it at once
+  ReadHeader(fd);  // proxies send their header at once
 }
 
 void Acceptor::ReadHeader(int fd) {
@@ -296,15 +297,15 @@ void Acceptor::Take(UniqueFd socket, const sockaddr_storage& address,
   deliver_(socket.Release(), address.ss_family == AF_UNIX ? Kind::kUnix : Kind::kNetwork, added->number);
 }
 
-// Gives up the reserve descriptor to take one connection and close it. Otherwise its client would wait in the
-// backlog for ever, and the waiting connection would wake this thread again and again.
+// Closes the reserve descriptor to accept one connection and close it. Otherwise its client would wait in the
+// backlog forever, and the pending connection would wake this thread again and again.
 void Acceptor::OutOfDescriptors(int listening) {
   WarnRefused("the process has no descriptor left");
   reserve_.Reset();
   UniqueFd(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC)).Reset();
   reserve_ = OpenReserve();
   if (reserve_.ok()) return;
-  // Another thread has taken the descriptor meanwhile, so nothing is accepted for a while.
+  // Another thread has taken the descriptor meanwhile, so stop accepting for a while.
   Listening(false);
   paused_until_ = After(kPause);
 }

@@ -1,4 +1,4 @@
-// Takes connections and hands them on, whatever happens to the descriptors of the process.
+// Accepts connections and hands them on, even if the process runs out of descriptors.
 #ifndef WARPLINE_SERVER_RPC_ACCEPTOR_H_
 #define WARPLINE_SERVER_RPC_ACCEPTOR_H_
 
@@ -25,51 +25,53 @@
 
 namespace warpline {
 
-// Listens on addresses and takes their connections on a thread of its own, which also watches them for their
-// end. A connection that Connections does not take, or for which no descriptor is left, is closed at once,
-// with a warning at most once a second; the listener itself goes on. gRPC 1.51's own stops for good when the
-// process has no descriptor left (CVE-2023-4785), and bounds nothing.
+// Listens on addresses and accepts their connections on its own thread, which also watches for the end of
+// each connection. A connection that Connections refuses, or for which there is no descriptor, is closed at
+// once, with a warning at most once a second; the listener keeps working. The listener of gRPC 1.51 has no
+// limits, and stops for good when the process runs out of descriptors (CVE-2023-4785).
 class Acceptor {
  public:
   struct Options {
     std::vector<std::string> listen;  // see Listener::Open
-    // Likewise, for proxies alone: each connection must begin with a header of PROXY protocol version 2,
-    // which names the client. It has five seconds for that.
+    // The same, for proxies only: each connection must begin with a header of PROXY protocol version 2, which
+    // names the client, within five seconds.
     std::vector<std::string> proxy_listen;
-    // A TCP connection is closed whose data stays unacknowledged for so long (TCP_USER_TIMEOUT, in units of 1
-    // ms), or whose client's host does not answer for so long while there is no data (TCP keepalive, in units
-    // of 1 s).
+    // A TCP connection is closed if sent data stays unacknowledged for this long (TCP_USER_TIMEOUT, in units
+    // of 1 ms). Without data it is closed if the client's host does not answer probes for this long (TCP
+    // keepalive, in units of 1 s).
     absl::Duration user_timeout = absl::Seconds(30);
-    // Connections end gently (gentle_close.h) at any time. Those whose clients do not end their side for
-    // user_timeout are cut.
+    // Connections may end gently (gentle_close.h) at any time. If the client does not end its side within
+    // user_timeout, the connection is cut.
     bool closes_gently = false;
   };
   // The kind of a connection, by the address of its socket.
   enum class Kind { kUnix, kNetwork };
-  // Owns a connected socket from here on: non-blocking, close-on-exec, without delay on TCP. `number` is that
+  // Takes ownership of a connected socket: non-blocking, close-on-exec, TCP without delay. `number` is that
   // of the Connection. Called on the acceptor's thread.
   using Deliver = std::function<void(int fd, Kind kind, std::uint64_t number)>;
 
-  // Listens, so that clients can connect; they wait until Start. `connections` outlives the acceptor.
+  // Listens, so that clients can connect. Their connections are accepted after Start. `connections` outlives
+  // the acceptor.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(const Options& options, Connections& connections);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  // The addresses in use, with the ports that were picked.
+  // The addresses in use, with the ports that the system chose.
   std::vector<std::string> addresses() const { return AddressesOf(listeners_); }
   std::vector<std::string> proxy_addresses() const { return AddressesOf(proxy_listeners_); }
-  // Begins to accept. May be called once.
+  // Starts to accept connections. May be called once.
   void Start(Deliver deliver);
   // Delivers the connections that wait to be accepted and closes the listening sockets, so that further
   // clients are refused and another process may listen. Connections are still watched for their end.
   void StopListening();
-  // Also ends the thread; after this, `deliver` is not called again. Connections that were delivered stay.
+  // Like StopListening, and also ends the thread. After this, `deliver` is not called again. Delivered
+  // connections stay open.
   void Stop();
 
  private:
   Acceptor(const Options& options, Connections& connections);
-  // A connection of a proxy that has not said yet for whom it is.
+  // A connection of a proxy that has not named its client yet.
   struct Nameless {
     UniqueFd socket;
     sockaddr_storage address{};
@@ -83,7 +85,7 @@ class Acceptor {
   void Loop();
   // Returns whether there may be more to accept.
   bool AcceptFrom(int listening);
-  // `source`: who connects, if that is not whoever has the address of the socket.
+  // `source`: the client's address, if it is not the address of the socket.
   void Take(UniqueFd socket, const sockaddr_storage& address, const std::optional<sockaddr_storage>& source);
   void AwaitHeader(UniqueFd socket, const sockaddr_storage& address);
   void ReadHeader(int socket);
@@ -101,8 +103,8 @@ class Acceptor {
   Connections& connections_;
   std::vector<Listener> listeners_, proxy_listeners_;
   absl::flat_hash_map<int, Nameless> nameless_;  // by socket
-  // Sockets that made room for others. They stay open until all events at hand are handled, as one of these
-  // may name them.
+  // Sockets that were closed to make room for others. They stay open until all current events are handled,
+  // because one of the events may be for them.
   std::vector<UniqueFd> evicted_;
   UniqueFd epoll_;
   UniqueFd wake_;

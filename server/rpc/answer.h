@@ -1,4 +1,4 @@
-// Answers to unary calls whose requests are small enough to be parsed as a whole.
+// Answers unary calls whose requests are small enough to be parsed as a whole.
 #ifndef WARPLINE_SERVER_RPC_ANSWER_H_
 #define WARPLINE_SERVER_RPC_ANSWER_H_
 
@@ -9,7 +9,8 @@
 
 namespace warpline {
 
-// Reads the request of a call. Returns false if it is not valid, or of a newer API, which ends the call.
+// Parses the request of a call. If it is invalid, or uses a newer API, ends the call with an error and
+// returns false.
 template <typename Request>
 bool ParseCall(UnaryCall& call, Request& request) {
   if (!request.ParseFromString(ToString(call.TakeRequest().slices()))) {
@@ -31,7 +32,7 @@ void RespondWith(UnaryCall& call, const absl::StatusOr<Response>& response) {
   call.Respond(ToByteBuffer(response->SerializeAsString()));
 }
 
-// Ends the call with what `answer` makes of its request: a response, or an error.
+// Ends the call with the response, or the error, that `answer` returns for its request.
 template <typename Request, typename Response, typename Answer>
 void AnswerCall(UnaryCall& call, const Answer& answer) {
   Request request;

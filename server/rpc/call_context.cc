@@ -3,8 +3,8 @@
 namespace warpline {
 namespace {
 
-// Requests that wait to be compiled or are compiled now. One takes some ten microseconds, a program of 64
-// steps a millisecond.
+// The maximum number of requests that are compiled now or wait for it. Compiling one takes some ten
+// microseconds, a program of 64 steps a millisecond.
 constexpr int kMaxCompiling = 256;
 
 }  // namespace
@@ -15,7 +15,7 @@ CallContext::CallContext(const Limits& limits, const CallEngine& engine, Metrics
       metrics(metrics),
       copy_in_site(metrics, "stage_in"),
       compiling({.total = kMaxCompiling, .what = "requests of new kinds that wait to be checked"}) {
-  metrics.HostCopyBytes("respond");  // a copy that is not made: results are sent from where they lie
+  metrics.HostCopyBytes("respond");  // always 0: results are sent from their own memory, without a copy
 }
 
 }  // namespace warpline

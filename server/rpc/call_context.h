@@ -25,12 +25,12 @@
 
 namespace warpline {
 
-// The components that a call passes through, in order.
+// The components that a call uses, in order.
 struct CallEngine {
   const Backend& backend;
   PlanCache& plans;
-  FairWorkers& compilers;  // also take memory, and make second jobs
-  WorkerPool& workers;     // give memory back
+  FairWorkers& compilers;  // also allocate memory, and prepare second jobs
+  WorkerPool& workers;     // free memory
   Admission& admission;
   const StagingPool& pool;
   Scheduler& scheduler;
@@ -39,9 +39,9 @@ struct CallEngine {
   RegionStore& regions;
   // The lease of a streamed result.
   absl::Duration send_timeout;
-  // Names owners for the log; null where there are no identities.
+  // Returns owner names for the log; null if there are no identities.
   std::function<std::string(OwnerId)> name_of;
-  OwnerMetrics* owner_metrics = nullptr;  // likewise
+  OwnerMetrics* owner_metrics = nullptr;  // null if there are no identities
 };
 
 // The state that all calls share. It outlives them.

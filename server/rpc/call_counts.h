@@ -1,4 +1,4 @@
-// How many calls there are, for the end of a server.
+// Counts the calls, so that the server can wait for them when it ends.
 #ifndef WARPLINE_SERVER_RPC_CALL_COUNTS_H_
 #define WARPLINE_SERVER_RPC_CALL_COUNTS_H_
 
@@ -12,15 +12,16 @@ namespace warpline {
 // Thread-safe. Every request counts and only the end of a server waits, so there is no lock.
 class CallCounts {
  public:
-  // A call object counts from its construction to its destruction, whether it has a call or waits for one.
+  // A call object counts from its construction to its destruction, whether it has a call or still waits for
+  // one.
   void AddObject() { objects_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveObject() { objects_.fetch_sub(1, std::memory_order_release); }
 
-  // A call is in progress from its headers on until gRPC has let go of it. Returns false, and counts
-  // nothing, once the server drains: such a call is late.
+  // A call is in progress from its headers until gRPC has released it. Once the server drains, this returns
+  // false and counts nothing: the call is late.
   bool AddInProgress() {
-    // The order of the two, and that of their counterparts, sees to it that a call is either waited for or
-    // late.
+    // The order of these two operations, and of those in the functions that drain and wait, ensures that each
+    // call is either late or waited for.
     in_progress_.fetch_add(1, std::memory_order_seq_cst);
     if (!draining_.load(std::memory_order_seq_cst)) return true;
     RemoveInProgress();
@@ -29,16 +30,16 @@ class CallCounts {
   int in_progress() const { return in_progress_.load(std::memory_order_seq_cst); }
   void RemoveInProgress() { in_progress_.fetch_sub(1, std::memory_order_release); }
 
-  // A call is busy while it keeps, or will soon keep, one of our threads busy: a unary call whose message has
-  // come, until it is answered, but for the time in which its job takes a device for long.
+  // A call is busy while it uses one of our threads, or soon will. For a unary call this is from the arrival
+  // of its message until its answer, except while its job runs on a device for a long time.
   void AddBusy() { busy_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveBusy() { busy_.fetch_sub(1, std::memory_order_relaxed); }
   int busy() const { return busy_.load(std::memory_order_relaxed); }
 
-  // From now on calls are late.
+  // After this, new calls are late.
   void Drain() { draining_.store(true, std::memory_order_seq_cst); }
 
-  // Each waits until there are none and returns true, or returns false at the deadline.
+  // Each waits until the count is 0 and returns true, or returns false at the deadline.
   bool AwaitNoneInProgress(absl::Time deadline) { return AwaitZero(in_progress_, deadline); }
   bool AwaitNoObjects(absl::Time deadline) { return AwaitZero(objects_, deadline); }
 

@@ -9,7 +9,7 @@
 namespace warpline {
 namespace {
 
-// True for an output that stays on its device.
+// Returns true for an output that stays on its device.
 bool IsResidentOutput(const Plan& plan, const Binding& binding) {
   return binding.tensor >= plan.program.num_inputs && binding.staged.area == Area::kResident;
 }
@@ -25,7 +25,8 @@ absl::Status FindSinks(const Plan& plan, const Caller& caller, TensorStore& tens
   return absl::OkStatus();
 }
 
-// The same of a plan that leaves its outputs on the device, to be copied to where they are to go.
+// Like SourceOf, for a plan that leaves its outputs on the device until they are copied to their
+// destinations.
 RequestSource SourceOfCounted(const Plan& plan) {
   bool in_region = false, resident = false, in_message = false;
   for (int i = 0; i < plan.program.num_inputs; ++i) {

@@ -25,37 +25,38 @@
 
 namespace warpline {
 
-// Gives the job its bindings, with the memory of inputs that are resident, and that of all slices of regions.
-// An upload gets its memory later. `referred` has the memory of the references of the message.
+// Gives the job its bindings, with the memory of resident inputs and of all slices of regions. Uploads get
+// their memory later. `referred` has the memory of the references of the message.
 absl::Status BindOperands(const Plan& plan, const ScannedMessage& message, std::span<const Buffer> referred,
                           OwnerId owner, RegionStore& regions, Job& job);
 
-// Sets find_sinks, which takes memory on the job's device for the outputs that stay there.
+// Sets find_sinks, which allocates memory on the job's device for the outputs that stay there.
 void FindSinksFor(const PlanPtr& plan, const Caller& caller, TensorStore& tensors, Job& job);
 
-// Chooses the device of a job with resident operands or results, and sees which operands have to be copied
-// there. Any device may run other jobs.
+// Chooses the device of a job with resident operands or results, and determines which operands must be copied
+// there. Other jobs may run on any device.
 void ChooseDevice(const Plan& plan, const Caller& caller, const Backend& backend, const TensorStore& tensors,
                   Job& job);
 
 // The binding of output `output` of the plan.
 Binding& OutputBinding(const Plan& plan, std::size_t output, Bindings& bindings);
 
-// Returns where the outputs lie that do not go inline, in the form of the response. Makes resident tensors of
-// the outputs that stay on their device. `streamed` and `lease` are those of results that the client fetches.
+// Returns the places of the outputs that are not inline, in the form of the response. Outputs that stay on
+// their device become resident tensors. `streamed` and `lease` are for results that the client fetches.
 std::vector<v1::Tensor> PlaceOutputs(const Plan& plan, const ResultSinks& sinks,
                                      const std::shared_ptr<StreamedCall>& streamed, absl::Duration lease,
                                      OwnerId owner, TensorStore& tensors, Result& result);
 
-// The uploads of a plan, by number.
+// Returns the uploads of a plan, by number.
 std::vector<TensorSpec> UploadsOf(const Plan& plan);
-// The bytes of its arrays that travel apart from messages: the uploads, then the results in their order.
+// Returns the sizes of the arrays that are transferred outside messages: first the uploads, then the results
+// in their order.
 std::vector<std::size_t> StreamedBytes(const Plan& plan);
-// Gives these arrays their memory, in the same order. Returns the bytes of the results.
+// Sets the memory of these arrays, in the same order. Returns the bytes of the results.
 std::size_t BindStreams(const Plan& plan, std::span<const Buffer> memory, Bindings& bindings);
 
-// Returns where the arrays of a request lie. The results of a program with a second plan (Plan::counts) lie
-// where the request wants them.
+// Returns where the arrays of a request are. For a program with a second plan (Plan::counts), this uses the
+// final places of the results.
 RequestSource SourceOf(const Plan& plan);
 
 }  // namespace warpline

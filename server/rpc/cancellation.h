@@ -1,4 +1,4 @@
-// The cancellation of a call, which may come at any time.
+// The cancellation of a call, which may happen at any time.
 #ifndef WARPLINE_SERVER_RPC_CANCELLATION_H_
 #define WARPLINE_SERVER_RPC_CANCELLATION_H_
 
@@ -11,25 +11,26 @@
 
 namespace warpline {
 
-// Ends what a call waits for: its job, or its uploads. A wait for uploads ends either by the cancellation or
-// by their last byte, whichever comes first. Thread-safe.
+// Cancels whatever a call waits for: its job, or its uploads. A wait for uploads ends by the cancellation or
+// by the last byte, whichever is first. Thread-safe.
 class Cancellation {
  public:
   explicit Cancellation(Scheduler& scheduler) : scheduler_(scheduler) {}
 
   void Cancel(const absl::Status& why);
-  // From now on the call waits for this job. A call may have two, one after the other; the second one may be
-  // submitted before the thread that has submitted the first one comes here.
+  // From now on the call waits for this job. A call may have two jobs, one after the other. The second one
+  // may be submitted before the thread that submitted the first one gets here.
   void SubmittedAs(Scheduler::JobId job);
 
   // Returns why the call was cancelled; OK if it was not.
   absl::Status why();
 
-  // From now on `if_cancelled` is called once the call is cancelled, unless Arrived comes before. Nothing is
-  // called, and nothing may follow, if one of them has come already: that one is returned.
+  // Begins a wait for uploads: `if_cancelled` is called once the call is cancelled, unless Arrived is called
+  // first. If the cancellation or Arrived has already happened, nothing is called: the result says which, and
+  // the caller must stop.
   enum class Wait { kWaits, kCancelled, kArrived };
   Wait BeginWait(std::function<void(const absl::Status&)> if_cancelled);
-  // All uploads have come. Returns whether this ends the wait.
+  // All uploads have arrived. Returns whether this ends the wait.
   bool Arrived();
 
  private:

@@ -1,5 +1,5 @@
-// The part of a transfer that is under way: so many chunks of staging memory, each used again when its bytes
-// have gone on.
+// The part of a transfer that is in progress: a number of chunks of staging memory. Each chunk is used again
+// when its bytes have been passed on.
 #ifndef WARPLINE_SERVER_RPC_CHUNK_WINDOW_H_
 #define WARPLINE_SERVER_RPC_CHUNK_WINDOW_H_
 
@@ -20,11 +20,11 @@
 
 namespace warpline {
 
-// A stream has its window from its first message to its end, so that it never waits for others' chunks, and
-// holds no more than these however slow its client is.
+// A stream holds its window from its first message to its end. So it never waits for chunks of others, and
+// never holds more than these, even if its client is slow.
 class ChunkWindow {
  public:
-  // Messages of this size travel fastest (docs/benchmarks), and the bus is at its full speed too.
+  // The fastest size for messages (docs/benchmarks); the bus reaches its full speed too.
   static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
   static constexpr std::size_t kChunks = 4;
 
@@ -41,9 +41,9 @@ class ChunkWindow {
   }
   ~ChunkWindow() { Release(); }
 
-  // For a transfer of `bytes`. Without staging memory of its own if the tensor lies in memory of the host. A
-  // transfer of a streamed call has one of that call's windows, which have been paid for. `call` is null for
-  // others. RESOURCE_EXHAUSTED with a delay if there is no room.
+  // Opens a window for a transfer of `bytes`. It has no staging memory if the tensor lies in host memory. A
+  // transfer of a streamed call uses one of that call's windows, which are already paid for. `call` is null
+  // for other transfers. RESOURCE_EXHAUSTED with a delay if there is no room.
   static absl::StatusOr<ChunkWindow> Open(std::size_t bytes, bool on_host, const Caller& caller,
                                           std::shared_ptr<StreamedCall> call, FairBudget& budget,
                                           Admission& admission, StagingPool& pool) {
@@ -57,7 +57,7 @@ class ChunkWindow {
     } else {
       ASSIGN_OR_RETURN(window.part_, budget.Take(caller.claimant, static_cast<std::int64_t>(held)));
       ASSIGN_OR_RETURN(window.ticket_, admission.Admit(static_cast<std::int64_t>(held), caller));
-      // How long they are held is up to the client.
+      // The client decides how long they are held.
       window.ticket_.MarkUnread();
     }
     window.size_ = chunks;
@@ -74,13 +74,13 @@ class ChunkWindow {
   }
 
   std::size_t size() const { return size_; }
-  // The first `bytes` of chunk `index`; only of windows with staging memory.
+  // Returns the first `bytes` of chunk `index`. Only for windows with staging memory.
   std::span<std::byte> chunk(std::size_t index, std::size_t bytes) const {
     return slot_.bytes().subspan(index * kChunkBytes, bytes);
   }
 
  private:
-  // The slot goes first: who waits for all tickets to be back may then destroy the pool.
+  // The slot is released first: code that waits for all tickets may then destroy the pool.
   void Release() {
     slot_.Release();
     ticket_.Return();

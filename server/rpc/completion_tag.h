@@ -6,10 +6,10 @@ namespace warpline {
 
 class CompletionTag {
  public:
-  // Runs on a thread that polls the queue, one of those that take turns at a time, and must not
-  // block. `ok` is what gRPC says of the operation.
+  // Runs on a thread that polls the queue. Must not block. Tags that take turns run one at a time. `ok` is
+  // gRPC's result of the operation.
   virtual void Proceed(bool ok) = 0;
-  // False if it may run beside other tags of the queue.
+  // Returns false if the tag may run at the same time as other tags of the queue.
   virtual bool takes_turns() const { return true; }
 
  protected:

@@ -13,7 +13,7 @@
 
 namespace warpline {
 
-// Shared by the registry of connections and the calls of the connection, which may outlive its socket.
+// Shared by the registry of connections and by the calls of the connection, which may outlive its socket.
 // Thread-safe.
 class Connection {
  public:
@@ -21,46 +21,47 @@ class Connection {
   Connection(std::uint64_t number, int fd, const Peer& peer, std::string name)
       : number_(number), fd_(fd), peer_(peer), name_(std::move(name)) {}
 
-  // No other connection of this process has the same one. Never 0.
+  // Unique in this process. Never 0.
   std::uint64_t number() const { return number_; }
   const Peer& peer() const { return peer_; }
   // For logs; see ConnectionName.
   const std::string& name() const { return name_; }
 
-  // True once the socket is closed, or about to be: no answer reaches the client any more.
+  // True once the socket is closed, or about to be: then no answer reaches the client.
   bool has_ended() const { return ended_.load(std::memory_order_relaxed); }
   void SetEnded() { ended_.store(true, std::memory_order_relaxed); }
 
-  // Counts a futile call (PeerBudgets), and returns how many there were with it.
+  // Counts a futile call (see PeerBudgets). Returns the number of futile calls so far, including this one.
   int CountFutile() { return futile_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  // True once a call of the connection has had an answer.
+  // True once a call of the connection has been answered.
   bool has_answered() const { return answered_.load(std::memory_order_relaxed); }
   void SetAnswered() {
     if (!has_answered()) answered_.store(true, std::memory_order_relaxed);
   }
 
-  // A call begins, and ends at `now`.
+  // AddCall: a call begins. RemoveCall: a call ends at `now`.
   void AddCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveCall(MonotonicTime now) {
     idle_since_.store(now, std::memory_order_relaxed);
     calls_.fetch_sub(1, std::memory_order_relaxed);
   }
-  // Since when it has had no call; kNever if it has one.
+  // Returns the time since when it has had no call; kNever if it has one.
   MonotonicTime idle_since() const {
     return calls_.load(std::memory_order_relaxed) == 0 ? idle_since_.load(std::memory_order_relaxed) : kNever;
   }
 
-  // The client that its calls belong to (Claimant::client): what the first call says, or the connection's own
-  // number if that says 0. The first one decides, so that no client gets more shares than it has connections.
+  // Returns the client that its calls belong to (Claimant::client): the name that the first call gives, or
+  // the connection's number if that call gives 0. Later calls do not change it, so that a client cannot get
+  // more shares than it has connections.
   std::uint64_t ClientOf(std::uint64_t said) {
     std::uint64_t known = client_.load(std::memory_order_relaxed);
-    if (known != 0) return known;  // all calls but the first
+    if (known != 0) return known;  // true for all calls except the first
     if (said == 0) said = number_;
     return client_.compare_exchange_strong(known, said, std::memory_order_relaxed) ? said : known;
   }
 
-  // Bytes that were read from its socket. Only differences mean something.
+  // Bytes received on its socket. Only differences are meaningful.
   std::uint64_t bytes_received() const { return BytesReceived(fd_); }
   // Unary calls whose messages have not arrived yet.
   int uploads() const { return uploads_.load(std::memory_order_relaxed); }

@@ -25,16 +25,18 @@
 namespace warpline {
 namespace {
 
-// Connections that are cut and wait for their removal, at most: each still has its descriptors.
+// Maximum number of connections that are cut but not removed yet: each still uses its descriptors.
 constexpr int kMaxCut = 64;
 
-// A connection that has had an answer is not cut for so few futile calls: others of its peer made the debt.
+// A connection with an answered call is not cut for this few futile calls, because other connections of its
+// peer may have caused the debt.
 constexpr int kFutileCallsMin = 32;
 
-// Connections whose calls may still come although their sockets are closed. Each takes some 250 bytes.
+// Maximum number of closed connections that are remembered because calls of them may still arrive. Each takes
+// some 250 bytes.
 constexpr std::size_t kMaxEnded = 8192;
 
-// Stands for connections that nobody remembers.
+// Returned for connections that are no longer remembered.
 const std::shared_ptr<Connection>& Forgotten() {
   static const auto* const forgotten = [] {
     auto connection = std::make_shared<Connection>(0, -1, Peer(), "unknown");
@@ -84,7 +86,7 @@ bool Connections::MakeRoom(const Peer& peer) {
 
 bool Connections::CutIdle(const Peer& peer) {
   const Entry* longest = nullptr;
-  // Connections that have never had a call are the first to go.
+  // Connections that have never had a call are cut first.
   const auto rank = [](const Entry& entry) {
     return std::pair(entry.context != nullptr, entry.connection->idle_since());
   };
@@ -99,7 +101,7 @@ bool Connections::CutIdle(const Peer& peer) {
 }
 
 void Connections::Remove(int duplicate) {
-  std::shared_ptr<const void> context;  // goes after the lock
+  std::shared_ptr<const void> context;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   const auto found = entries_.find(duplicate);
   if (found == entries_.end()) return;
@@ -148,7 +150,7 @@ void Connections::CountAnswered(Connection& connection, int calls) {
 }
 
 void Connections::CountFutile(Connection& connection) {
-  if (connection.number() == 0) return;  // nobody's
+  if (connection.number() == 0) return;  // an unknown connection
   const bool has_many = connection.CountFutile() > kFutileCallsMin;
   {
     MutexLock lock(&mutex_);

@@ -1,4 +1,4 @@
-// The open connections of the server: how many there may be, whose they are, and which of them are cut.
+// The open connections of the server: how many there may be, which peers they belong to, and which are cut.
 #ifndef WARPLINE_SERVER_RPC_CONNECTIONS_H_
 #define WARPLINE_SERVER_RPC_CONNECTIONS_H_
 
@@ -24,8 +24,8 @@
 
 namespace warpline {
 
-// Holds each connection by a duplicate of its descriptor, because gRPC owns and closes the descriptor itself.
-// Connections are ended with shutdown(2) or a reset only, which gRPC sees as the loss of the connection.
+// Holds a duplicate of each connection's descriptor, because gRPC owns and closes the descriptor itself.
+// Connections are ended only with shutdown(2) or a reset, which gRPC sees as the loss of the connection.
 // Thread-safe.
 class Connections {
  public:
@@ -37,42 +37,43 @@ class Connections {
 
   // A connection that was added.
   struct Added {
-    int duplicate = -1;  // the descriptor under which it is known here until Remove
+    int duplicate = -1;  // the descriptor that identifies the connection here until Remove
     std::uint64_t number = 0;
   };
-  // A peer may have three quarters of the connections that the other peers leave. Where there is no room, an
-  // idle connection of the peer that has the most goes: one that never had a call, else the one that has had
-  // none for longest. RESOURCE_EXHAUSTED if there is none, or if the peer has spent a budget; UNAVAILABLE
-  // with what dup(2) said.
+  // Adds a connection. A peer may have three quarters of the connections that the other peers leave. If there
+  // is no room, an idle connection of the peer with the most connections is cut: first one that never had a
+  // call, otherwise the one that has been idle longest. RESOURCE_EXHAUSTED if there is none, or if the peer
+  // has used up a budget; UNAVAILABLE with the error of dup(2).
   absl::StatusOr<Added> Add(int fd, const Peer& peer, std::string name);
-  // Closes the duplicate. Whoever polls it must have let go of it.
+  // Closes the duplicate. The caller must have stopped polling it.
   void Remove(int duplicate);
 
-  // The facts that the first call of a connection tells.
+  // The facts that the first call of a connection tells about the connection.
   struct FirstCall {
-    std::shared_ptr<const void> context;  // keeps gRPC's security context
-    std::string peer_name;                // what grpc::ServerContext::peer() says
+    std::shared_ptr<const void> context;  // keeps gRPC's security context alive
+    std::string peer_name;                // result of grpc::ServerContext::peer()
   };
-  // The connection that a call came by. `context` is gRPC's security context of the call. Each connection has
-  // one of its own, which is kept until Remove, so that no other connection gets the same address before.
-  // `first_call` is called if the context is not known yet. Never null: calls of a connection that is long
-  // gone get one that has ended.
+  // Returns the connection of a call. `context` is gRPC's security context of the call. Each connection has
+  // its own, which is kept until Remove, so that no other connection can get the same address before.
+  // `first_call` is called if the context is unknown. Never null: a call of a connection that ended long ago
+  // gets one that is marked as ended.
   std::shared_ptr<Connection> Find(const void* context, absl::FunctionRef<FirstCall()> first_call);
 
   // Records that `calls` calls of the connection were answered.
   void CountAnswered(Connection& connection, int calls);
-  // A call was futile; see PeerBudgets. While its peer is in debt, the connection is cut unless this is one
-  // of its first futile calls, and so is every connection of this peer that has not had an answer yet.
+  // Counts a futile call; see PeerBudgets. While its peer is in debt, the connection is cut, unless this is
+  // one of its first futile calls and it has had an answer. Then all connections of this peer without an
+  // answer are cut too.
   void CountFutile(Connection& connection);
 
-  // Waits until there are none, for so long at most, or for `longest_unsent` while there are some with bytes
-  // that their clients have not acknowledged. Returns whether it came to that.
+  // Waits until there are no connections: at most `longest`, or at most `longest_unsent` while some have
+  // bytes that their clients have not acknowledged. Returns whether there are none.
   bool AwaitNone(absl::Duration longest, absl::Duration longest_unsent) const;
-  // Cuts TCP connections that were ended on our side at least so long ago, by their state at the calls of
-  // this, and that the client has not ended although it has received everything.
+  // Cuts TCP connections whose clients have received everything but have not ended their side. Our side must
+  // have ended at least `longest` ago, as seen by earlier calls of this function.
   void CutHalfClosed(absl::Duration longest);
-  // Ends every connection behind what was written to it, and waits until all clients have closed theirs, or
-  // for so long. Nobody may add or remove one meanwhile.
+  // Ends every connection after what was written to it. Waits until all clients have closed theirs, at most
+  // `longest`. No connection may be added or removed meanwhile.
   void EndAll(absl::Duration longest);
   int size() const;
   int max_connections() const { return options_.max_connections; }
@@ -88,7 +89,7 @@ class Connections {
   void Cut(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes room for one more connection of the peer. Returns false if that is impossible.
   bool MakeRoom(const Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Cuts the connection of the peer that has had no call for longest. Returns false if all have some.
+  // Cuts the connection of the peer that has been idle longest. Returns false if all have calls.
   bool CutIdle(const Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -96,9 +97,9 @@ class Connections {
   std::uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   PeerBudgets budgets_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<int, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by duplicate
-  int cut_ ABSL_GUARDED_BY(mutex_) = 0;                              // of these, to be removed soon
+  int cut_ ABSL_GUARDED_BY(mutex_) = 0;  // entries that are cut and will be removed soon
   absl::flat_hash_map<const void*, std::shared_ptr<Connection>> by_context_ ABSL_GUARDED_BY(mutex_);
-  // Connections by number: the open ones, and those that ended last, whose calls may still come.
+  // Connections by number: the open ones, and those that ended recently, of which calls may still arrive.
   struct Known {
     std::shared_ptr<Connection> connection;
     int duplicate = -1;  // -1: its socket is closed

@@ -10,7 +10,7 @@ namespace warpline {
 struct DescriptorCloser::Queue {
   mutable Mutex mutex;
   std::deque<UniqueFd> descriptors ABSL_GUARDED_BY(mutex);
-  bool closing ABSL_GUARDED_BY(mutex) = false;  // one that is no longer in the list
+  bool closing ABSL_GUARDED_BY(mutex) = false;  // a descriptor that is no longer in the list is being closed
   bool ended ABSL_GUARDED_BY(mutex) = false;
 
   bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex) { return !descriptors.empty() || ended; }

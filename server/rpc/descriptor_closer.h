@@ -1,4 +1,4 @@
-// Closes descriptors that others have made.
+// Closes descriptors that other processes have created.
 #ifndef WARPLINE_SERVER_RPC_DESCRIPTOR_CLOSER_H_
 #define WARPLINE_SERVER_RPC_DESCRIPTOR_CLOSER_H_
 
@@ -11,9 +11,10 @@
 
 namespace warpline {
 
-// close(2) of a descriptor that somebody else has opened may take hours: a socket that lingers with unsent
-// data, a file of a file system in user space. So they are closed one after the other by a thread of their
-// own, which is started by the first of them and is left to itself when this object goes.
+// close(2) of a descriptor that another process has opened may take hours, for example for a socket that
+// lingers with unsent data, or for a file of a file system in user space. So they are closed one after the
+// other on a separate thread. It starts with the first descriptor, and is not waited for when this object is
+// destroyed.
 class DescriptorCloser {
  public:
   DescriptorCloser() = default;

@@ -14,8 +14,8 @@ std::atomic<bool> close_gently = false;
 
 }  // namespace
 
-// Takes the place of the C library's in the whole program. gRPC 1.51 has nothing by which its sockets could
-// be closed in another way.
+// Replaces the C library's function in the whole program. gRPC 1.51 has no other way to change how its
+// sockets are closed.
 extern "C" int shutdown(int fd, int how) noexcept {
   if (how == SHUT_RDWR && close_gently.load(std::memory_order_relaxed)) how = SHUT_WR;
   return static_cast<int>(syscall(SYS_shutdown, fd, how));
@@ -27,8 +27,8 @@ void CloseGently() { close_gently.store(true, std::memory_order_relaxed); }
 
 namespace {
 
-// connect(2): this dissolves the association of a TCP socket. Linux resets the connection and empties its
-// queues.
+// connect(2) with AF_UNSPEC dissolves the association of a TCP socket. Linux resets the connection and
+// empties its queues.
 bool Dissolve(int fd) {
   const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
   return connect(fd, &nobody, sizeof(nobody)) == 0;

@@ -20,8 +20,8 @@
 
 namespace warpline {
 
-// The state of the transfer. Slices that gRPC has, and copies of the device, share this state, and not the
-// stream. gRPC may keep the slices of a cancelled call for as long as the call exists.
+// The state of the transfer. Slices that gRPC holds, and copies on the device, share this state, not the
+// stream: gRPC may keep the slices of a cancelled call for as long as the call exists.
 class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
  public:
   Chunks(const TensorService::Engine& engine, MessageStream& stream, AskedRange asked, ChunkWindow window)
@@ -36,8 +36,8 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
     MutexLock lock(&mutex_);
     Advance();
   }
-  // gRPC has taken a chunk. Sending the next one copies it into the socket, and meanwhile the thread that
-  // tells of this receives nothing: so a worker sends it, unless this thread is there for transfers only.
+  // gRPC has taken a chunk. Sending the next one copies it into the socket, and meanwhile the calling thread
+  // receives nothing. So a worker sends it, unless the calling thread only serves transfers.
   void OnSent() {
     if (PollingHelpers::OnHelper()) {
       MutexLock lock(&mutex_);
@@ -50,7 +50,7 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
       self->Advance();
     });
   }
-  // The stream must not be used any more.
+  // After this the stream is no longer used.
   void Abandon() {
     MutexLock lock(&mutex_);
     stream_ = nullptr;
@@ -58,7 +58,7 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
 
  private:
   enum class State { kFree, kFilling, kFilled };
-  // Keeps a chunk while gRPC has it. It goes inside gRPC, perhaps under locks.
+  // Keeps a chunk while gRPC has it. Destroyed inside gRPC, perhaps with locks held.
   class Sending {
    public:
     Sending(std::shared_ptr<Chunks> chunks, std::size_t number)
@@ -81,7 +81,7 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
   State& StateOf(std::size_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return states_[number % states_.size()];
   }
-  // An empty range has one chunk too, so that there is a message.
+  // An empty range has one chunk too, so that there is a message to send.
   std::size_t count() const {
     return std::max<std::size_t>((range_.size() + ChunkWindow::kChunkBytes - 1) / ChunkWindow::kChunkBytes,
                                  1);
@@ -97,7 +97,7 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
     return window_.chunk(number % window_.size(), At(number).size());
   }
 
-  // Fills and sends the chunks for which there is room, and ends the stream behind the last.
+  // Fills and sends the chunks for which there is room, and ends the stream after the last one.
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const StreamedCall* const call = reading_.call.get();
     if (stream_ != nullptr && call != nullptr && call->has_expired()) {
@@ -130,12 +130,12 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
                             .device = reading_.memory.place().device,
                             .on_host = Staged(number),
                             .on_device = InTensor(chunk)};
-    // On a worker, as a copy that cannot be started ends at once.
+    // On a worker, because a copy that cannot be started calls back at once.
     engine_.workers.Post([self = shared_from_this(), number, transfer]() mutable {
       Backend& backend = self->engine_.backend;
       backend.Start(transfer, [self = std::move(self), number](const absl::Status& status) mutable {
         if (!status.ok()) return self->Fail(status);
-        // Sending copies a chunk into the socket, for which the device's thread has no time.
+        // Sending copies a chunk into the socket. This takes too long for the device's completion thread.
         WorkerPool& workers = self->engine_.workers;
         workers.Post([self = std::move(self), number] { self->OnState(number, State::kFilled); });
       });
@@ -169,16 +169,16 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
 
   const TensorService::Engine& engine_;
   const ChunkWindow window_;
-  // Goes before the window, whose ticket the end of the server waits for.
+  // Destroyed before the window: the end of the server waits for the window's ticket.
   const TensorStore::Reading reading_;
   const ByteRange range_;
 
   Mutex mutex_;
   MessageStream* stream_ ABSL_GUARDED_BY(mutex_);  // null once it has ended
-  // The states of the chunks in the window. Chunk n of the range is in place n modulo the number of chunks in
+  // The states of the chunks in the window. Chunk n of the range is at index n modulo the number of chunks in
   // the window.
   std::vector<State> states_ ABSL_GUARDED_BY(mutex_);
-  bool sending_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC has not taken the last one yet
+  bool sending_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC has not taken the last chunk yet
   std::size_t next_to_fill_ ABSL_GUARDED_BY(mutex_) = 0;
   std::size_t next_to_send_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -189,7 +189,7 @@ GetStream::GetStream(const TensorService::Engine& engine, const Caller& caller)
 GetStream::~GetStream() = default;
 
 void GetStream::OnMessage(MessageStream& stream, MessageSlices message) {
-  if (chunks_ != nullptr) return;  // gRPC's own clients send one
+  if (chunks_ != nullptr) return;  // gRPC's own clients send only one message
   v1::GetRequest request;
   if (!request.ParseFromString(ToString(message.slices()))) {
     return stream.Finish(absl::InvalidArgumentError("the message is not a valid warpline.v1.GetRequest"));

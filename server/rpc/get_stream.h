@@ -1,4 +1,4 @@
-// TensorService.Get: from a range of a tensor to the chunks of a call.
+// TensorService.Get: sends a range of a tensor as the chunks of a call.
 #ifndef WARPLINE_SERVER_RPC_GET_STREAM_H_
 #define WARPLINE_SERVER_RPC_GET_STREAM_H_
 
@@ -10,8 +10,8 @@
 
 namespace warpline {
 
-// gRPC sends chunks from where they lie: in the tensor itself, if that is on the host, or else in staging
-// memory, which the device fills meanwhile. At most a window of chunks is under way.
+// gRPC sends chunks directly from their memory: the tensor itself if it is on the host, otherwise staging
+// memory, which the device fills meanwhile. At most one window of chunks is in progress.
 class GetStream final : public MessageStream::Handler {
  public:
   GetStream(const TensorService::Engine& engine, const Caller& caller);

@@ -4,10 +4,10 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
-// gRPC's public functions send a GOAWAY only when they shut the server down, and from then on each call that
-// comes is CANCELLED for its client, as if that had done so itself. What we want is a public member of a
-// class of which no header is installed. A gRPC without it could not be linked; the one of the distributions
-// that we build on has it.
+// gRPC's public functions send a GOAWAY only when they shut the server down. After that, each new call is
+// CANCELLED for its client, as if the client had cancelled it. The function that we need is a public member
+// of a class whose header is not installed. Linking fails if gRPC does not have it; the gRPC of the supported
+// distributions does.
 namespace grpc_core {
 class Server {
  public:
@@ -24,9 +24,9 @@ void SendFrom(void* server) { static_cast<grpc_core::Server*>(server)->SendGoawa
 }  // namespace
 
 void SendGoaways(grpc::Server& server) {
-  // Such functions run only while the thread has an "execution context" of gRPC's, which every public
-  // function makes for itself. The one that destroys a buffer calls us back in between, to free the buffer's
-  // slice.
+  // Such functions may run only while the thread has one of gRPC's "execution contexts", which each public
+  // function creates for itself. The function that destroys a buffer calls us back within its context, to
+  // free the buffer's slice.
   static char byte = 0;
   const auto make_buffer = [&] {
     const grpc::Slice slice(&byte, sizeof(byte), SendFrom, server.c_server());
@@ -35,7 +35,7 @@ void SendGoaways(grpc::Server& server) {
   make_buffer();
 }
 
-// gRPC documents this function for use after the shutdown. In gRPC 1.51 it does the same before.
+// gRPC documents this function for use after the shutdown. In gRPC 1.51 it also works before it.
 void CloseConnections(grpc::Server& server) { grpc_server_cancel_all_calls(server.c_server()); }
 
 }  // namespace warpline

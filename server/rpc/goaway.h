@@ -1,4 +1,4 @@
-// Tells clients to leave, so that none of their calls is lost.
+// Asks clients to leave, so that none of their calls is lost.
 #ifndef WARPLINE_SERVER_RPC_GOAWAY_H_
 #define WARPLINE_SERVER_RPC_GOAWAY_H_
 
@@ -6,16 +6,15 @@
 
 namespace warpline {
 
-// Asks every client, by HTTP/2's GOAWAY, to make its next calls over another connection. The server goes on
-// as before: calls that are on their way are taken and answered. Once a client has seen the request (it
-// answers a PING that goes with it), it hears which call was the last one taken, and the connection closes
-// when that has ended. A connection whose handshake is in progress is missed; another time does no harm to
-// the others.
+// Asks every client, by HTTP/2's GOAWAY, to make its next calls over another connection. The server continues
+// as before: calls that are on their way are accepted and answered. After the client has seen the request (it
+// answers a PING that is sent with it), it is told which call was the last accepted one, and the connection
+// closes when that call has ended. Connections in the middle of their handshake are not asked, so call this
+// again: doing so does no harm to the others.
 void SendGoaways(grpc::Server& server);
 
-// Closes every connection. Calls that are open are lost, with UNAVAILABLE. A client that was idle hears, when
-// it next looks, which call was the last one taken, so that its library makes a call that it sent since then
-// once more by itself.
+// Closes every connection. Open calls are lost, with UNAVAILABLE. An idle client is told which call was the
+// last accepted one, so its library repeats a call that it sent after that.
 void CloseConnections(grpc::Server& server);
 
 }  // namespace warpline

@@ -15,7 +15,7 @@ std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> IdentifyBy(co
   if (identities == nullptr) return nullptr;
   return [identities](const grpc::ServerContext& context) -> absl::StatusOr<OwnerId> {
     const auto& metadata = context.client_metadata();
-    // None of several headers is trusted more than another.
+    // If there are several headers, none is more trustworthy than the others.
     if (metadata.count(kAuthorization) > 1) {
       return absl::UnauthenticatedError("there is more than one authorization header");
     }

@@ -1,4 +1,4 @@
-// Functions that tell who a call comes from, by what gRPC knows of the call.
+// Functions that find out who makes a call, from what gRPC knows about the call.
 #ifndef WARPLINE_SERVER_RPC_IDENTIFY_H_
 #define WARPLINE_SERVER_RPC_IDENTIFY_H_
 
@@ -13,11 +13,13 @@
 
 namespace warpline {
 
-// The owner of a call by its `authorization` header and its connection's certificate; errors are those of
-// Identities::Identify. Null for null, where nobody is asked. The identities outlive it.
+// Returns a function that finds the owner of a call by its `authorization` header and its connection's
+// certificate; its errors are those of Identities::Identify. Null if `identities` is null: then callers are
+// not identified. The identities outlive it.
 std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> IdentifyBy(const Identities* identities);
 
-// Returns a function that tells whether an authorization header, of whatever protocol, has a known token.
+// Returns a function that tells whether the value of an authorization header, of any protocol, has a known
+// token.
 std::function<bool(const std::string& authorization)> KnowsToken(const Identities& identities);
 
 }  // namespace warpline

@@ -25,15 +25,15 @@ bool IsTraceParent(std::string_view text) {
   });
 }
 
-// The name by which a client's connections are one client; see Claimant.
+// Connections that send the same name in this header belong to one client; see Claimant.
 constexpr char kAffinity[] = "x-warpline-affinity";
 
-// Answered calls are reported to their connection in batches of this size, for the thread as a whole: taking
-// the lock for each would cost more than it is worth. A connection with many calls gets its share, on
+// A thread reports answered calls in batches of this size, because taking the lock for each call would cost
+// too much. A whole batch counts for the connection of its last call, so each connection gets its share on
 // average.
 constexpr int kAnsweredBatch = 16;
 
-// Each connection has a security context of its own, without credentials too.
+// Each connection has its own security context, even without credentials.
 std::shared_ptr<Connection> ConnectionOf(grpc::GenericServerContext& context, Connections& connections) {
   grpc_auth_context* const auth_context = grpc_call_auth_context(context.c_call());
   bool keeps = false;
@@ -47,7 +47,7 @@ std::shared_ptr<Connection> ConnectionOf(grpc::GenericServerContext& context, Co
   return connection;
 }
 
-// With fewer calls in progress further threads gain nothing (docs/benchmarks/2026-11-22-h200-load.md).
+// With fewer busy calls more threads bring no gain (docs/benchmarks/2026-11-22-h200-load.md).
 constexpr int kMany = 16;
 
 PollingThread& ThreadOfNextCall(const IncomingCall::Server& server) {
@@ -89,7 +89,7 @@ IncomingCall::~IncomingCall() {
 }
 
 void IncomingCall::AcceptedTag::Proceed(bool ok) {
-  if (!ok) {  // the server is shutting down; the done tag is not returned for a call that never was
+  if (!ok) {  // the server is shutting down; an object that got no call does not get its done tag back
     delete &call;
     return;
   }
@@ -170,7 +170,7 @@ void IncomingCall::Accept() {
 
 void IncomingCall::HandOver(const CallHandler& handler) {
   handler(std::unique_ptr<IncomingCall>(this));
-  // Whoever answers the call waits for this, so the call is still there.
+  // The code that answers the call waits for this, so the call still exists.
   if (done_) on_done_->Proceed(!cancelled_);
 }
 
@@ -200,7 +200,7 @@ void IncomingCall::OnRead(bool ok) {
   thread_.uploads().Remove(*this);
   slow_place_.Return();
   if (!slow_) server_.counts.RemoveBusy();
-  // A call that was cancelled before this was asked for has had its end told before.
+  // The call may have been cancelled before AsyncNotifyWhenDone could report it here.
   if (done_ && cancelled_) {
     CountCancelled();
     delete this;
@@ -229,7 +229,7 @@ void IncomingCall::DoneTag::Proceed(bool) {
     delete &call;
     return;
   }
-  // The relief may be faster with this tag than the polling thread is with the one before it.
+  // A Relief thread may handle this tag before the polling thread has finished the tag before it.
   if (call.on_done_ != nullptr) call.on_done_->Proceed(!call.cancelled_);
 }
 

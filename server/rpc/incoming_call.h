@@ -1,4 +1,4 @@
-// A call of any method, accepted at its headers.
+// A call of any method, accepted when its headers have arrived.
 #ifndef WARPLINE_SERVER_RPC_INCOMING_CALL_H_
 #define WARPLINE_SERVER_RPC_INCOMING_CALL_H_
 
@@ -31,17 +31,17 @@ namespace warpline {
 
 class IncomingCall;
 
-// The refusal of a compressed message from who has not said who he is: inflating it would be work for
-// anybody.
+// The refusal of a compressed message from an unidentified caller: otherwise anybody could make the server
+// inflate messages.
 absl::Status CompressedUnidentified();
 
-// Answers a call: takes the call over and makes sure that it ends.
+// Answers a call: takes ownership of the call and makes sure that it ends.
 using CallHandler = std::function<void(std::unique_ptr<IncomingCall>)>;
 
-// A path that is served.
+// A path that the server serves.
 struct ServedPath {
   CallHandler handler;
-  // True if anybody may call the path, even where callers are asked who they are.
+  // True if anyone may call the path, even if callers must identify themselves elsewhere.
   bool open_to_all = false;
   // The metrics of a unary method; null for other methods. If set, the call's only message is read before the
   // handler is called. A call that ends before that never reaches the handler.
@@ -53,22 +53,22 @@ struct ServedPath {
 // The log of calls that have ended.
 struct CallLog {
   AccessLog& lines;
-  std::function<std::string(OwnerId)> name_of;  // null where there are no identities
+  std::function<std::string(OwnerId)> name_of;  // null if there are no identities
 };
 
-// How the owner of a call is found out.
+// How the owner of a call is determined.
 struct Authentication {
   // Returns the owner of the call, or UNAUTHENTICATED.
   std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> identify;
-  // Ends the call of whom it refuses.
+  // Ends a call that was refused.
   std::function<void(std::unique_ptr<IncomingCall>, const absl::Status&)> refuse;
 };
 
-// gRPC's context and stream of one call, and when the client is gone. It belongs to whoever answers the call,
-// who deletes it when gRPC has returned the tags of all operations on the stream, and OnDone's too. A call
-// that can have no answer any more is dropped before that: its connection has ended, or its client cancelled
-// it before its message came.
-// Everything but the end of a stream runs while a tag of its thread's queue proceeds.
+// gRPC's context and stream of one call, and a notice when the client has gone. It belongs to the code that
+// answers the call. That code deletes it when gRPC has returned the tags of all operations on the stream, and
+// OnDone's tag. A call that can no longer be answered is dropped before that: its connection has ended, or
+// its client cancelled it before its message arrived. Everything except the end of a stream runs while a tag
+// of its thread's queue proceeds.
 class IncomingCall final : private Upload {
  public:
   // The state that all calls of a server share. It outlives the calls.
@@ -76,29 +76,29 @@ class IncomingCall final : private Upload {
     grpc::AsyncGenericService& service;
     // The served methods, by path ("/package.Service/Method").
     const absl::flat_hash_map<std::string, ServedPath>& methods;
-    // The handler of paths that are not there.
+    // The handler of unknown paths.
     const CallHandler& unknown_method;
-    // Null: nobody is asked, and each peer has a share of its own.
+    // Null: callers are not identified, and each peer has its own share.
     const Authentication* authentication;
     Metrics& metrics;
     CallCounts& counts;
     Connections& connections;
-    // Calls that may last for as long as their clients like: streams, and uploads that take their time.
+    // Calls that may last as long as their clients like: streams and slow uploads.
     FairBudget& slow_calls;
-    // The first one is steady and accepts all calls; the others are on demand and get their share of them,
-    // from the headers on, when there are many.
+    // The first thread is steady and accepts all calls. The others are on demand: when there are many calls,
+    // they take their share of them, from the headers on.
     const std::vector<std::unique_ptr<PollingThread>>& threads;
     const CallLog* log;  // null: there is none
   };
-  // The facts that the handler of a call knows at its end.
+  // The facts that the handler of a call knows when the call ends.
   struct End {
     grpc::StatusCode code = grpc::StatusCode::UNKNOWN;
     std::string reason;
     std::size_t request_bytes = 0, response_bytes = 0;
   };
 
-  // Makes a call object that waits for the next call, has another take its place when that comes, and gives
-  // the call to its handler.
+  // Makes a call object that waits for the next call. When the call arrives, it creates its successor and
+  // passes the call to the handler.
   static void Await(const Server& server);
   ~IncomingCall();
   IncomingCall(const IncomingCall&) = delete;
@@ -107,30 +107,31 @@ class IncomingCall final : private Upload {
   grpc::ServerContext& context() { return context_; }
   const std::string& path() const { return context_.method(); }
   grpc::GenericServerAsyncReaderWriter& stream() { return stream_; }
-  // The one whose queue has the events of the call.
+  // The thread whose queue has the events of the call.
   PollingThread& thread() { return thread_; }
   const Caller& caller() const { return caller_; }
-  // False where callers are asked who they are, but not by this path.
+  // False if callers must identify themselves, but this path is open to all.
   bool identified() const { return identified_; }
 
-  // A place among the calls that may last for as long as their clients like, kept for as long as the call.
-  // RESOURCE_EXHAUSTED if there is none. Once.
+  // Reserves a place among the calls that may last as long as their clients like, until the call ends.
+  // RESOURCE_EXHAUSTED if there is none. Call once.
   absl::Status TakeSlowPlace();
-  // Returns false if the server had begun to drain when the call came. Only for unary methods.
+  // Returns false if the server had begun to drain when the call arrived. Only for unary methods.
   bool in_time() const { return in_progress_.has_value(); }
-  // The message of a unary method, if the client has sent one and the call was read. Once.
+  // Returns the message of a unary method, if the client has sent one and it was read. Call once.
   std::optional<grpc::ByteBuffer> TakeMessage() { return std::exchange(message_, std::nullopt); }
-  // Ends the part of the call in warpline_requests_in_flight. Only for unary methods.
+  // Stops counting the call in warpline_requests_in_flight. Only for unary methods.
   void EndInFlight() { in_flight_.reset(); }
 
-  // `tag` proceeds when the call is over for gRPC: with false if it was cancelled, by the client, by its
-  // deadline or by the loss of the connection, and with true if it came to its end. Once, by the handler.
+  // `tag` proceeds when gRPC has finished the call: with false if the call was cancelled, by the client, by
+  // its deadline or by the loss of the connection, and with true if it ended normally. Called once, by the
+  // handler.
   void OnDone(CompletionTag* tag) { on_done_ = tag; }
-  // Returns whether the end of the call is to be logged.
+  // Returns whether the end of the call must be logged.
   bool logged() const { return server_.log != nullptr; }
-  // Notes that the call has ended, if calls are logged. Once.
+  // Logs that the call has ended, if calls are logged. Call once.
   void LogEnd(const std::string& request_id, const End& end);
-  // Says that an answer was sent. A call that was cancelled before counts against its peer.
+  // Marks the call as answered. A call that is cancelled before that counts against its peer.
   void SetAnswered() { answered_ = true; }
 
  private:
@@ -151,22 +152,22 @@ class IncomingCall final : private Upload {
   };
 
   IncomingCall(const Server& server, PollingThread& thread);
-  // On its own thread.
+  // Runs on the call's own thread.
   void Accept();
   void HandOver(const CallHandler& handler);
   void Read();
   void OnRead(bool ok);
-  // Nobody answers the call: it goes when gRPC has let go of it.
+  // Gives up a call that nobody answers: it is deleted when gRPC has released it.
   void Drop();
   void CountCancelled();
   absl::StatusOr<Caller> FindCaller(bool open_to_all);
   void GiveUp() override { context_.TryCancel(); }
   void OnSlow() override;
-  // Takes the client's `traceparent` over and sends it back with the status, so that whoever has the answer
-  // knows that the call's line can be found by it.
+  // Reads the client's `traceparent` and sends it back with the status. So whoever gets the answer knows that
+  // the call's log line can be found by it.
   void EchoTraceParent();
 
-  // The first members, so that the call no longer counts when everything else of it is gone.
+  // First member, so that it is destroyed last: the call counts until everything else of it is destroyed.
   struct Counted {
     explicit Counted(CallCounts& counts) : counts(counts) { counts.AddObject(); }
     ~Counted() { counts.RemoveObject(); }
@@ -203,7 +204,7 @@ class IncomingCall final : private Upload {
   bool accepted_ = false;
   bool dropped_ = false;
   bool refused_ = false;  // it had no token, or a wrong one
-  bool slow_ = false;     // as an upload
+  bool slow_ = false;     // as an upload that takes long
   FairBudget::Part slow_place_;
   bool done_ = false;
   bool cancelled_ = false;

@@ -8,8 +8,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
-// ByteBuffer names this class as a friend, for whoever must see the core's buffer, and leaves its definition
-// to them: no public accessor tells whether a ByteBuffer is compressed.
+// ByteBuffer names this class as a friend for code that needs the core's buffer, and leaves its definition to
+// that code. No public accessor tells whether a ByteBuffer is compressed.
 namespace grpc::internal {
 class GrpcByteBufferPeer {
  public:
@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<grpc::Slice>> Inflate(std::span<const grpc::Slice> co
     stream.next_in = const_cast<Bytef*>(slice.begin());  // zlib only reads it
     stream.avail_in = static_cast<uInt>(slice.size());
     do {
-      // A piece is filled before the next is made: slices may be many and tiny.
+      // Each piece is filled before the next one is allocated, because slices may be many and tiny.
       if (stream.avail_out == 0) {
         grpc_slice piece = grpc_slice_malloc_large(kPieceBytes);
         stream.next_out = GRPC_SLICE_START_PTR(piece);

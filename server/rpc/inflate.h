@@ -1,7 +1,8 @@
-// Decompression of request messages, with a bound.
+// Decompresses request messages, with a size limit.
 //
-// gRPC 1.51 limits the size of a message before it decompresses it, not after, and a compressed message may
-// stand for a thousand times its size. So the server takes messages as they were sent and inflates them here.
+// gRPC 1.51 limits the size of a message before decompression, not after, and a compressed message may
+// decompress to a thousand times its size. So the server receives messages as they were sent, and inflates
+// them here.
 #ifndef WARPLINE_SERVER_RPC_INFLATE_H_
 #define WARPLINE_SERVER_RPC_INFLATE_H_
 
@@ -16,15 +17,16 @@
 
 namespace warpline {
 
-// A message's slices and whether they are compressed; the slices are references, the message keeps its own.
+// A message's slices, and whether they are compressed. The slices are references; the message keeps its own.
 struct ReceivedMessage {
   MessageSlices slices;
   bool compressed = false;
 };
 ReceivedMessage SlicesOf(grpc::ByteBuffer& message);
 
-// The content of a gzip or zlib stream. INVALID_ARGUMENT if it is broken or cut short; RESOURCE_EXHAUSTED if
-// it has more than `limit` bytes, before it has taken more memory than that and one piece of 256 KiB.
+// Returns the content of a gzip or zlib stream. INVALID_ARGUMENT if it is invalid or incomplete.
+// RESOURCE_EXHAUSTED if it has more than `limit` bytes; this is detected after allocating at most that much
+// plus one piece of 256 KiB.
 absl::StatusOr<std::vector<grpc::Slice>> Inflate(std::span<const grpc::Slice> compressed, std::size_t limit);
 
 }  // namespace warpline

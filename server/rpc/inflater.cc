@@ -15,7 +15,7 @@
 namespace warpline {
 namespace {
 
-// Deflate makes at most 1032 bytes of one (a match of 258 bytes takes two bits).
+// Deflate expands one byte to at most 1032 bytes (a match of 258 bytes takes two bits).
 constexpr std::size_t kMaxPerByte = 1032;
 
 // One message from Start to `done`. Deletes itself.
@@ -36,8 +36,8 @@ class Inflation final : public CompletionTag {
       ticket_.Return();
       result_ = slices.status();
     }
-    handed_over_.store(true, std::memory_order_release);  // the last access here, but for the alarm
-    // It has passed already, so the queue returns the tag at once.
+    handed_over_.store(true, std::memory_order_release);  // the last access here, except for the alarm
+    // The time has already passed, so the queue returns the tag at once.
     alarm_.Set(&queue, std::chrono::system_clock::now(), static_cast<CompletionTag*>(this));
   }
 
@@ -54,7 +54,7 @@ class Inflation final : public CompletionTag {
   Inflater::Done done_;
   absl::StatusOr<Inflater::Inflated> result_;
   grpc::Alarm alarm_;
-  // gRPC orders the worker before the queue with means that a sanitizer cannot see; this one it can.
+  // gRPC orders the worker before the queue in a way that sanitizers cannot see. They can see this.
   std::atomic<bool> handed_over_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Decompression beside the threads that receive calls.
+// Decompresses messages on other threads than those that receive calls.
 #ifndef WARPLINE_SERVER_RPC_INFLATER_H_
 #define WARPLINE_SERVER_RPC_INFLATER_H_
 
@@ -17,25 +17,25 @@
 
 namespace warpline {
 
-// A message of a thousandth of its size may keep a thread busy for a second, so threads that receive calls
-// never inflate one. A message is admitted for what it can become at most, and inflated by a worker: at most
-// as many at a time as there are workers. Thread-safe. Every call of Start has ended, with `done`, before
-// this is destroyed.
+// Inflating even a small message can keep a thread busy for a second, because the content may be a thousand
+// times larger. So threads that receive calls never inflate one. A message is admitted for the largest size
+// that its content can have, and a worker inflates it: at most as many at a time as there are workers.
+// Thread-safe. All calls of Start must have ended, with `done`, before this is destroyed.
 class Inflater {
  public:
   struct Inflated {
     MessageSlices slices;
-    // Pays for the slices until they are admitted as what they are.
+    // Pays for the slices until the request itself is admitted.
     Ticket ticket;
   };
   using Done = absl::AnyInvocable<void(absl::StatusOr<Inflated>)>;
 
-  // Both outlive this.
+  // Both arguments outlive this.
   Inflater(Admission& admission, FairWorkers& workers) : admission_(admission), workers_(workers) {}
 
-  // Calls `done` on the thread that polls `queue`, whose tags are CompletionTags, with the content of a gzip
-  // or zlib stream (see inflate.h for the errors) of at most `limit` bytes, and of no more than its owner may
-  // have admitted. If admission refuses it, this returns the refusal and never calls `done`.
+  // Calls `done` with the content of a gzip or zlib stream (errors: see inflate.h), on the thread that polls
+  // `queue`, whose tags must be CompletionTags. The content may have at most `limit` bytes, and no more than
+  // its owner may have admitted. If admission refuses it, Start returns the refusal and never calls `done`.
   absl::Status Start(MessageSlices compressed, std::size_t limit, const Caller& caller,
                      grpc::CompletionQueue& queue, Done done);
 

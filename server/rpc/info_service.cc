@@ -64,7 +64,7 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
 }
 
 void InfoService::GetInfo(UnaryCall& call) const {
-  // Messages of the same field that follow one another are one to whoever parses them.
+  // A parser merges adjacent messages of the same field into one.
   v1::GetInfoResponse own;
   own.mutable_limits()->set_max_upload_bytes(static_cast<std::int64_t>(limits_.upload_bytes(call.caller())));
   if (limits_.region_bytes != nullptr) {

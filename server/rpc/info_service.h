@@ -1,4 +1,4 @@
-// Answers what this server is and can do.
+// Tells clients what this server is and can do.
 #ifndef WARPLINE_SERVER_RPC_INFO_SERVICE_H_
 #define WARPLINE_SERVER_RPC_INFO_SERVICE_H_
 
@@ -16,7 +16,7 @@ namespace warpline {
 
 class UnaryCall;
 
-// Immutable. All of the answer but what depends on the caller is made once, at construction.
+// Immutable. The answer is built once, at construction, except for the part that depends on the caller.
 class InfoService {
  public:
   struct Build {
@@ -36,7 +36,7 @@ class InfoService {
   std::string response_;
 };
 
-// Serves EchoService: sends the message back without looking at it.
+// Serves EchoService: returns the message unchanged and unparsed.
 void Echo(UnaryCall& call);
 
 }  // namespace warpline

@@ -10,15 +10,15 @@
 
 namespace warpline {
 
-// Thread-safe; never blocks. What it is given outlives it, and it outlives the calls.
+// Thread-safe; never blocks. Its arguments outlive it, and it outlives the calls.
 class KernelService {
  public:
   KernelService(const Limits& limits, const CallEngine& engine, Metrics& metrics)
       : context_(limits, engine, metrics), codecs_(KernelCodecs()) {}
 
   const std::vector<Codec>& codecs() const { return codecs_; }
-  // Answers a call of the codec's method. A request whose plan is known goes on at once; another is compiled
-  // by a worker, so that however much there is to check in it, other calls are received meanwhile.
+  // Answers a call of the codec's method. A request with a known plan continues at once. Other requests are
+  // compiled by a worker, so that other calls are received meanwhile, however long the checks take.
   void Handle(UnaryCall& call, const Codec& codec) { ProgramCall::Start(context_, call, codec); }
 
  private:

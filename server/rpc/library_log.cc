@@ -21,7 +21,7 @@ std::vector<std::pair<std::string_view, std::string>> Fields(std::string_view fi
           {"where", absl::StrCat(std::string(file.substr(file.rfind('/') + 1)), ":", line)}};
 }
 
-// The libraries keep no state for a log function, so what is left out is counted for the process.
+// The libraries' log functions have no state, so lines left out are counted for the whole process.
 void WriteOfGrpc(gpr_log_func_args* line) {
   static LimitedLog* const log = new LimitedLog;
   const auto fields = Fields(line->file, line->line, line->message);

@@ -1,13 +1,13 @@
-// Log lines of gRPC and protobuf, in ours.
+// Writes the log lines of gRPC and protobuf to our log.
 #ifndef WARPLINE_SERVER_RPC_LIBRARY_LOG_H_
 #define WARPLINE_SERVER_RPC_LIBRARY_LOG_H_
 
 namespace warpline {
 
-// From now on errors of gRPC, and whatever protobuf has to say, go to the log as everything else does, each
-// ten a second at most: whoever reaches the port can cause one of gRPC's with each connection, as by a TLS
-// handshake that fails, and one of protobuf's with each message, as by a text that is no UTF-8.
-// GRPC_VERBOSITY still says from which level on. Before other threads use protobuf. May be called again.
+// After this, errors of gRPC and all messages of protobuf go to our log, at most ten a second of each.
+// Clients can cause any number of them: of gRPC with each connection, for example by a failing TLS handshake,
+// and of protobuf with each message, for example by a text that is not UTF-8. GRPC_VERBOSITY still sets the
+// minimum level. Call it before other threads use protobuf. It may be called again.
 void TakeOverLibraryLogs();
 
 }  // namespace warpline

@@ -1,4 +1,4 @@
-// The slices of a message, which any thread may let go.
+// The slices of a message. Any thread may release them.
 #ifndef WARPLINE_SERVER_RPC_MESSAGE_SLICES_H_
 #define WARPLINE_SERVER_RPC_MESSAGE_SLICES_H_
 
@@ -11,10 +11,10 @@
 
 namespace warpline {
 
-// Owns references to slices. The memory of a received one goes back to gRPC's resource quota with the last
-// reference. In gRPC 1.51 that crashes where the quota is short of memory, unless the thread is inside of
-// gRPC's core: it wakes what reclaims memory, which wants an ExecCtx. Dropping a slice makes none, destroying
-// a byte buffer does, so the last reference is always one of a byte buffer.
+// Owns references to slices. The memory of a received slice returns to gRPC's resource quota with the last
+// reference. In gRPC 1.51 that crashes if the quota is short of memory, unless the thread is inside gRPC's
+// core: it wakes the code that reclaims memory, which needs an ExecCtx. Dropping a slice creates none, but
+// destroying a byte buffer does. So here the last reference always belongs to a byte buffer.
 class MessageSlices {
  public:
   MessageSlices() = default;

@@ -96,7 +96,7 @@ void MessageStream::Resume() {
     paused_ = false;
     ReadNext();
   }
-  Touch(handler_->least_progress());  // the time until now was ours
+  Touch(handler_->least_progress());  // the time until now does not count against the client
 }
 
 void MessageStream::Send(const grpc::ByteBuffer& message) {
@@ -149,7 +149,7 @@ void MessageStream::OnRead(bool ok) {
       reading_ = false;
       read_all_ = true;
       over = over_ || status_.has_value();
-      // The reference of the read goes on to this.
+      // The reference of the read is passed on to this operation.
       if (!over && method_.confirms_end) return incoming_->stream().SendInitialMetadata(&confirmed_tag_);
     }
     if (!over) TellLastMessage();
@@ -170,7 +170,7 @@ void MessageStream::OnRead(bool ok) {
     Finish(CompressedUnidentified());
     return Unref();
   }
-  // The reference of the read goes on to the inflation.
+  // The reference of the read is passed on to the inflation.
   const absl::Status started = server_.inflater.Start(
       std::move(message.slices), handler_->max_message_bytes(), incoming_->caller(),
       incoming_->thread().queue(), [this](absl::StatusOr<Inflater::Inflated> inflated) {
@@ -239,14 +239,14 @@ void MessageStream::OnFinished(bool ok) {
 }
 
 void MessageStream::OnDone(bool completed) {
-  std::deque<grpc::ByteBuffer> unsent;  // goes without the lock, as what it holds may come back here
+  std::deque<grpc::ByteBuffer> unsent;  // destroyed without the lock: its slices may call back here
   {
     MutexLock lock(&mutex_);
     over_ = true;
     completed_ = completed;
     unsent.swap(unsent_);
   }
-  // Nobody may find it any more, before it can go.
+  // Remove the stream from all lists before it can be deleted.
   server_.open.Remove(*this);
   if (method_.is_work) {
     server_.watchdog.Remove(*this);
@@ -317,7 +317,7 @@ void MessageStream::Unref() {
   if (!last) return;
   CallCounts& counts = server_.counts;
   const bool in_progress = in_progress_;
-  // It counts as an object until the last, so that the counts are still there.
+  // It counts as an object until the end, so that the counts still exist.
   const std::unique_ptr<IncomingCall> incoming = std::move(incoming_);
   delete this;
   if (in_progress) counts.RemoveInProgress();

@@ -1,4 +1,4 @@
-// A call of messages in both directions.
+// A call with a stream of messages in both directions.
 #ifndef WARPLINE_SERVER_RPC_MESSAGE_STREAM_H_
 #define WARPLINE_SERVER_RPC_MESSAGE_STREAM_H_
 
@@ -32,11 +32,11 @@ namespace warpline {
 
 class MessageStream;
 
-// The streams that are open, so that the end of a server can end them. Thread-safe. It outlives them.
+// The open streams, so that the server can end them when it stops. Thread-safe. It outlives them.
 class OpenStreams {
  public:
-  // Ends every stream, and from now on each new one at once, with UNAVAILABLE. The first, only those that
-  // are not work.
+  // End every open stream with UNAVAILABLE, and every new one at once. FinishIdle ends only streams that are
+  // not work.
   void FinishIdle();
   void FinishAll();
 
@@ -52,44 +52,45 @@ class OpenStreams {
   absl::flat_hash_set<MessageStream*> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Reads one message after the other, each only when the answers to those before have been taken, and writes
-// what it is given. Compressed messages are inflated by the workers. It deletes itself at its end.
+// Reads one message after the other, and writes the messages that it is given. A message is read only when
+// the answers to the earlier ones have been taken. Compressed messages are inflated by the workers. It
+// deletes itself at its end.
 class MessageStream final : private SendWatchdog::Call {
  public:
-  // The behavior of one kind of stream. The handler belongs to its stream. All calls but OnSent come one at a
-  // time; OnSent may come beside them.
+  // The behavior of one kind of stream. The handler belongs to its stream. Its functions are called one at a
+  // time, except OnSent, which may be called at the same time as others.
   class Handler {
    public:
     virtual ~Handler() = default;
     // The maximum bytes of a decompressed message. A larger message ends the stream with RESOURCE_EXHAUSTED.
     virtual std::size_t max_message_bytes() const { return 64 << 10; }
-    // The bytes that a client of a stream that is work must send or take within the send timeout. Fewer bytes
-    // are no progress.
+    // For streams that are work: the minimum bytes that a client must send or receive within the send
+    // timeout. Fewer bytes do not count as progress.
     virtual std::size_t least_progress() const { return 1; }
-    // True for a transfer of another call, whose line in the log counts its bytes.
+    // True for a transfer that belongs to another call, whose log line counts its bytes.
     virtual bool belongs_to_another() const { return false; }
     virtual void OnMessage(MessageStream& stream, MessageSlices message) = 0;
     // The client has sent its last message. The stream ends only with Finish. Unless Method::confirms_end is
-    // set, this may come too when the client has gone.
+    // set, this may also be called when the client has gone.
     virtual void OnLastMessage(MessageStream& stream) = 0;
-    // gRPC has taken a message that was sent.
+    // gRPC has taken a message.
     virtual void OnSent(MessageStream&) {}
-    // The stream is over. Unless there is a Hold, it must not be used any more once this has returned.
+    // The stream is over. It must not be used after this has returned, unless there is a Hold.
     virtual void OnEnd(MessageStream&) {}
   };
-  // A method as the server knows it. It outlives its calls.
+  // A method of the server. It outlives its calls.
   struct Method {
     std::string service, name;
-    std::string type = "bidi_stream";  // as gRPC's metrics call it
+    std::string type = "bidi_stream";  // as in gRPC's metrics
     std::function<std::unique_ptr<Handler>(const Caller& caller)> make_handler;
-    // Work is waited for by a drain and refused after it, counted, and given up when its client lets too much
-    // time pass. Other streams may last for as long as the server.
+    // Work is counted, a drain waits for it, and new work is refused during a drain. It is given up when its
+    // client is too slow. Other streams may last as long as the server.
     bool is_work = false;
-    // Same as UnaryMethod::open_to_all.
+    // See UnaryMethod::open_to_all.
     bool open_to_all = false;
     // True if the effect of the last message must not happen when the client has cancelled instead. gRPC
-    // reports the end of the messages and a cancellation in the same way. It takes an answer only after the
-    // end of the messages. Nothing may be sent before that end.
+    // reports both in the same way, but it accepts an answer only after a real end of the messages. So
+    // nothing may be sent before that end.
     bool confirms_end = false;
     MethodSeries series = MethodSeries();
   };
@@ -103,7 +104,7 @@ class MessageStream final : private SendWatchdog::Call {
     // Set once, before the first stream.
     std::unique_ptr<PollingHelpers>& helpers;
   };
-  // Keeps the stream and its handler, also when the stream is over.
+  // Keeps the stream and its handler alive, even after the stream is over.
   class Hold {
    public:
     explicit Hold(MessageStream& stream) : stream_(&stream) { stream.Ref(); }
@@ -119,14 +120,13 @@ class MessageStream final : private SendWatchdog::Call {
 
   static void Start(const Method& method, const Server& server, std::unique_ptr<IncomingCall> incoming);
 
-  // All may be called from any thread until OnEnd has returned, or under a Hold. Messages are sent in order,
-  // and before the status. After Finish, and after the client has gone, they do nothing.
+  // Any thread may call these until OnEnd has returned, or under a Hold. Messages are sent in order, and
+  // before the status. After Finish, and after the client has gone, these functions do nothing.
   void Send(const grpc::ByteBuffer& message);
   void Finish(const absl::Status& status);
-  // Returns whether gRPC has said that the stream is over. The stream may be over even if gRPC has not said
-  // so yet.
+  // Returns whether gRPC has reported that the stream is over. This may be later than its actual end.
   bool is_over();
-  // From OnMessage: no further message is read until Resume.
+  // Call Pause in OnMessage: no further message is read until Resume.
   void Pause();
   void Resume();
   const std::string& request_id() const override { return request_id_; }
@@ -151,14 +151,14 @@ class MessageStream final : private SendWatchdog::Call {
   void OnWritten(bool ok);
   void OnFinished(bool ok);
   void OnDone(bool ok);
-  // Starts what is to be done next, if nothing is in its way.
+  // Start the next read or write, if nothing prevents it.
   void ReadNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ref() override;
-  // Drops one reference, and deletes this with the last. The mutex must not be held.
+  // Drops one reference, and deletes the stream with the last one. The mutex must not be held.
   void Unref() override;
   void GiveUp() override { incoming_->context().TryCancel(); }
-  // Records that so many bytes were received or sent.
+  // Records that `bytes` bytes were received or sent.
   void Touch(std::size_t bytes);
   void CountEnd();
   void LogEnd();
@@ -177,22 +177,22 @@ class MessageStream final : private SendWatchdog::Call {
   const MonotonicTime begun_;
   const bool in_progress_;
 
-  Mutex handler_mutex_;  // held while the handler is called, but for OnSent; taken before the other
+  Mutex handler_mutex_;  // held while the handler is called, except OnSent; locked before mutex_
   Mutex mutex_ ABSL_ACQUIRED_AFTER(handler_mutex_);
-  // One for each tag that gRPC has not returned, one while a message is inflated, and one for each Hold.
+  // One for each tag that gRPC has not returned, one during an inflation, and one for each Hold.
   int references_ ABSL_GUARDED_BY(mutex_) = 1;
   std::deque<grpc::ByteBuffer> unsent_ ABSL_GUARDED_BY(mutex_);
-  std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);  // of Finish
+  std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);  // the argument of Finish
   std::size_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;          // of the message that is being written
   std::size_t all_received_ ABSL_GUARDED_BY(mutex_) = 0, all_sent_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::size_t progress_ ABSL_GUARDED_BY(mutex_) = 0;  // since the watchdog was told last
+  std::size_t progress_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes since the watchdog was last told
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
   bool read_all_ ABSL_GUARDED_BY(mutex_) = false;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
-  bool completed_ ABSL_GUARDED_BY(mutex_) = false;  // and not cancelled
+  bool completed_ ABSL_GUARDED_BY(mutex_) = false;  // ended without cancellation
 };
 
 }  // namespace warpline

@@ -12,9 +12,9 @@
 namespace warpline {
 namespace {
 
-constexpr std::uint64_t kNobody = 65534;  // the user "nobody" of Linux: the kernel could not tell
+constexpr std::uint64_t kNobody = 65534;  // the user "nobody" of Linux: the kernel does not know the user
 
-// Identities have the highest bit; see Identities::NumberOf.
+// Identities have the highest bit set; see Identities::NumberOf.
 constexpr OwnerId kIdentityBit = OwnerId{1} << 63;
 
 // An IPv4 address in an IPv6 socket counts as IPv4.
@@ -97,7 +97,8 @@ std::string ConnectionName(const sockaddr_storage& storage) {
 }
 
 OwnerId ShareOf(const Peer& peer) {
-  // Abseil's hash has another seed in each process, so nobody can look for an address with another's number.
+  // Abseil's hash has a different seed in each process, so nobody can search for an address with the number
+  // of another.
   return absl::HashOf(peer) & ~kIdentityBit;
 }
 

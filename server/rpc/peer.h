@@ -1,4 +1,4 @@
-// The peer of a connection: who is at its other end, as far as the network can tell.
+// The peer of a connection: the host or user at its other end, as far as the network can tell.
 #ifndef WARPLINE_SERVER_RPC_PEER_H_
 #define WARPLINE_SERVER_RPC_PEER_H_
 
@@ -12,9 +12,8 @@
 
 namespace warpline {
 
-// A host or a user, and the unit that shares and budgets belong to where clients have no identity. An IPv6
-// peer is a /64 network, because that is what one customer usually gets: its hosts can take any address of
-// it.
+// A host or a user. Without identities, shares and budgets belong to peers. An IPv6 peer is a /64 network,
+// because one customer usually gets one: its hosts can use any address in it.
 struct Peer {
   enum class Kind : std::uint8_t { kIpv4, kIpv6, kUser };
   Kind kind = Kind::kUser;
@@ -28,8 +27,8 @@ struct Peer {
   }
 };
 
-// The peer with this address. `fd` is the server's end of the connection; a unix socket has no address, and
-// its peer is the user who connected it.
+// Returns the peer with this address. `fd` is the server's end of the connection. A unix socket has no
+// address; its peer is the user who connected it.
 Peer PeerOf(const sockaddr_storage& address, int fd);
 
 // "10.0.0.7", "2001:db8:1:2::/64" or "uid 1000".
@@ -38,7 +37,7 @@ std::string ToString(const Peer& peer);
 // The name of one connection in logs: "ipv4:127.0.0.1:40000", "ipv6:%5B::1%5D:40000" or "unix:".
 std::string ConnectionName(const sockaddr_storage& address);
 
-// The number of the peer among owners. No identity has the same one.
+// Returns the number of the peer among owners. No identity has this number.
 OwnerId ShareOf(const Peer& peer);
 
 }  // namespace warpline

@@ -13,8 +13,8 @@ PeerBudgets::Entry& PeerBudgets::EntryOf(const Peer& peer, MonotonicTime now) {
   return entries_.emplace(peer, fresh).first->second;
 }
 
-// First those of which nothing would be lost. If that is nobody, so many peers are in debt or have
-// connections: then those without connections lose their debts.
+// First removes entries that hold no information. If the map is still full, all peers are in debt or have
+// connections: then the debts of peers without connections are dropped.
 void PeerBudgets::Forget(MonotonicTime now) {
   absl::erase_if(entries_, [now](auto& entry) {
     return entry.second.connections == 0 && entry.second.futile_calls.is_full(now) &&

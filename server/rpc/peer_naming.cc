@@ -15,7 +15,7 @@ namespace {
 
 thread_local std::uint64_t number_in_scope = 0;  // 0: no scope
 
-// gRPC prints a unix socket's abstract name "x" as "unix-abstract:x".
+// gRPC prints the abstract name "x" of a unix socket as "unix-abstract:x".
 constexpr std::string_view kPrefix = "unix-abstract:warpline-";
 constexpr std::string_view kName = "warpline-";
 
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> NumberInPeerName(std::string_view peer) {
 
 }  // namespace warpline
 
-// Replaces the C library's function in the whole program, also for gRPC as a shared library.
+// Replaces the C library's function in the whole program, even if gRPC is a shared library.
 extern "C" __attribute__((visibility("default"))) int getpeername(int fd, sockaddr* address,
                                                                   socklen_t* size) noexcept {
   if (warpline::number_in_scope == 0) {

@@ -1,4 +1,4 @@
-// Gives each connection a name that leads back to it from gRPC's calls.
+// Gives each connection a name by which gRPC's calls can be traced back to it.
 #ifndef WARPLINE_SERVER_RPC_PEER_NAMING_H_
 #define WARPLINE_SERVER_RPC_PEER_NAMING_H_
 
@@ -9,9 +9,10 @@
 
 namespace warpline {
 
-// gRPC 1.51 asks getpeername(2) once, when it takes a connection over, and gives every call of the connection
-// that name. All clients of a unix socket would have the same one, and those behind a proxy the proxy's.
-// While a NamingScope lives, getpeername on its thread answers with the connection's number instead.
+// gRPC 1.51 calls getpeername(2) once, when it takes over a connection, and gives that name to all calls of
+// the connection. All clients of a unix socket would have the same name, and all clients behind a proxy the
+// proxy's. While a NamingScope exists, getpeername on its thread returns a name with the connection's number
+// instead.
 class NamingScope {
  public:
   explicit NamingScope(std::uint64_t number);
@@ -20,8 +21,8 @@ class NamingScope {
   NamingScope& operator=(const NamingScope&) = delete;
 };
 
-// The number in what grpc::ServerContext::peer() says; nothing if it has none, as for a call whose connection
-// was lost before its headers were passed on.
+// Returns the number in the result of grpc::ServerContext::peer(); nothing if there is none, for example for
+// a call whose connection was lost before its headers were passed on.
 std::optional<std::uint64_t> NumberInPeerName(std::string_view peer);
 
 }  // namespace warpline

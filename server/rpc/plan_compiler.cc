@@ -18,8 +18,8 @@
 namespace warpline {
 namespace {
 
-// Names the step with the largest of the results in scratch memory. Empty if none is there, or the steps have
-// no names.
+// Names the step with the largest result in scratch memory. Empty if there is none, or if the steps have no
+// names.
 std::string LargestIntermediate(const Plan& plan, const std::vector<std::string>& step_names) {
   const Step* largest = nullptr;
   const auto bytes = [&](const Step& step) {
@@ -64,7 +64,7 @@ absl::StatusOr<PlanPtr> PlanCompiler::Complete(const Codec& codec, Plan plan,
   return std::make_shared<const Plan>(std::move(plan));
 }
 
-// A request that would never fit is refused here: later it would only wait.
+// A request that can never fit is refused here, because later it would wait forever.
 absl::Status PlanCompiler::CheckSize(const Codec& codec, const Plan& plan) const {
   const auto refused = [&codec](const absl::Status& status) {
     return FieldError(codec.whole, std::string_view(status.message().data(), status.message().size()));

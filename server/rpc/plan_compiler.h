@@ -1,4 +1,4 @@
-// From a scanned request to its plan, or to why this server does not run it.
+// Compiles a scanned request to its plan, or finds out why this server cannot run it.
 #ifndef WARPLINE_SERVER_RPC_PLAN_COMPILER_H_
 #define WARPLINE_SERVER_RPC_PLAN_COMPILER_H_
 
@@ -15,8 +15,8 @@
 
 namespace warpline {
 
-// Knows what this server has: its limits, the variants and the memory of its backend. Compiling depends on
-// nothing else, knows nothing of calls, and leaves nothing behind. Thread-safe. What it is given outlives it.
+// Knows the limits of this server, and the variants and memory of its backend. Compiling depends on nothing
+// else, knows nothing about calls, and has no side effects. Thread-safe. Its arguments outlive it.
 class PlanCompiler {
  public:
   struct Engine {
@@ -27,10 +27,11 @@ class PlanCompiler {
   PlanCompiler(const Limits& limits, const Engine& engine)
       : limits_(limits), engine_(engine), variants_(engine.backend.Variants()) {}
 
-  // The plan with its cost. INVALID_ARGUMENT or UNIMPLEMENTED, with the field, or the error of a reference.
+  // Returns the plan with its cost. INVALID_ARGUMENT or UNIMPLEMENTED, with the field, or the error of a
+  // reference.
   absl::StatusOr<PlanPtr> Compile(const Codec& codec, const ScannedMessage& message,
                                   const References& references) const;
-  // The same plan with its cost, or why it can never run, for which its steps may have names.
+  // Returns the same plan with its cost, or why it can never run. Errors use `step_names`, if there are any.
   absl::StatusOr<PlanPtr> Complete(const Codec& codec, Plan plan,
                                    const std::vector<std::string>& step_names = {}) const;
   const Limits& limits() const { return limits_; }

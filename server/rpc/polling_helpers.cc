@@ -29,7 +29,7 @@ void PollingHelpers::Remove() {
 }
 
 void PollingHelpers::Loop(std::size_t index) {
-  // How long a thread polls on after the last transfer for which it was needed.
+  // How long a thread continues to poll after the last transfer for which it was needed.
   constexpr absl::Duration kAtATime = absl::Milliseconds(20);
   on_helper_ = true;
   for (;;) {

@@ -1,4 +1,4 @@
-// Threads that read and write sockets beside the polling threads while large transfers are in progress.
+// Additional threads that read and write sockets while large transfers are in progress.
 #ifndef WARPLINE_SERVER_RPC_POLLING_HELPERS_H_
 #define WARPLINE_SERVER_RPC_POLLING_HELPERS_H_
 
@@ -12,15 +12,15 @@
 
 namespace warpline {
 
-// One thread copies some 5 GB/s from and to sockets, and in gRPC 1.51 any thread that polls some queue of a
-// server does that for all of its connections. These poll the queue of `helped`, so that whichever of them
-// has moved a message may go on with the next one at once. They poll only while there are several transfers,
-// one thread less than there are: a lone transfer has the polling thread itself, and small requests would pay
-// for every further thread that gRPC may wake for them. Thread-safe. The figures are in
+// One thread copies some 5 GB/s from and to sockets, and in gRPC 1.51 any thread that polls any queue of a
+// server does that for all its connections. The helpers poll the queue of `helped`, so that the thread that
+// has moved a message may continue with the next one at once. They poll only while there are several
+// transfers, one thread less than transfers. A lone transfer uses the polling thread itself, and small
+// requests would pay for each additional thread that gRPC may wake for them. Thread-safe. The figures are in
 // docs/benchmarks/history.md#2026-11-22-resident-tensors.
 class PollingHelpers {
  public:
-  // `helped` outlives this, and is not shut down before.
+  // `helped` outlives this, and is not shut down earlier.
   PollingHelpers(PollingThread& helped, int threads);
   // Waits for the threads.
   ~PollingHelpers();

@@ -16,16 +16,15 @@ using Clock = std::chrono::steady_clock;
 
 constexpr absl::Duration kReliefPeriod = absl::Milliseconds(10);
 
-// A thread that is on demand looks at least for so long, and naps at least for so long: shorter waits end
-// late, as Linux lets timers of a thread slip by 50 us.
+// The minimum time for which a thread on demand looks, and the minimum of a nap. Shorter waits end late,
+// because Linux may delay the timers of a thread by 50 us.
 constexpr std::chrono::nanoseconds kShortest = std::chrono::microseconds(50);
-// The longest nap. Threads reach it that have only streams on which nothing happens, and uploads that come to
-// a halt.
+// The longest nap. Threads reach it if they have only idle streams and stalled uploads.
 constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(100);
 
-// Returns the time after `wait`, by the clock that gRPC wants. absl::Now() would notice up to two seconds
-// late that the wall clock was set. gRPC asks the kernel, and would wait for as long as the clock was set
-// back.
+// Returns the time after `wait`, by the clock that gRPC wants. absl::Now() notices only after up to two
+// seconds that the wall clock was set. gRPC asks the kernel, and would wait too long by the time that the
+// clock was set back.
 std::chrono::system_clock::time_point WallTimeAfter(absl::Duration wait) {
   return std::chrono::system_clock::now() + absl::ToChronoNanoseconds(wait);
 }
@@ -52,7 +51,8 @@ PollingThread::~PollingThread() {
 void PollingThread::Proceed(void* tag, bool ok) {
   auto* const completed = static_cast<CompletionTag*>(tag);
 #ifdef __SANITIZE_THREAD__
-  // gRPC orders whoever made the tag before this thread with means that a sanitizer cannot see; this it can.
+  // gRPC orders the code that made the tag before this thread, in a way that sanitizers cannot see. They can
+  // see this.
   { const std::lock_guard<std::mutex> visible(one_at_a_time_); }
 #endif
   if (!completed->takes_turns()) return completed->Proceed(ok);
@@ -138,7 +138,7 @@ bool PollingThread::Nap(std::chrono::nanoseconds quiet) {
   if (calls_.load(std::memory_order_relaxed) == 0) {
     posted_mutex_.Await(has_news);
   } else {
-    // An event waits for an eighth of the time that it took to come, at most.
+    // So an event waits at most an eighth of the time that has passed since the last one.
     news = posted_mutex_.AwaitUntil(has_news, MonotonicClock::now() + std::clamp<std::chrono::nanoseconds>(
                                                                           quiet / 8, kShortest, kLongestNap));
   }
@@ -152,7 +152,7 @@ void PollingThread::LoopOnDemand() {
   const gpr_timespec past = gpr_inf_past(GPR_CLOCK_MONOTONIC);
   void* tag = nullptr;
   bool ok = false;
-  Clock::time_point last = Clock::now();  // when something came
+  Clock::time_point last = Clock::now();  // time of the last event
   for (;;) {
     RunPosted();
     const auto status = queue_->AsyncNext(&tag, &ok, past);
@@ -166,12 +166,12 @@ void PollingThread::LoopOnDemand() {
 
 bool PollingThread::IsHeldUp() {
   timespec cpu{};
-  if (clock_gettime(cpu_clock_, &cpu) != 0) return false;  // it has ended
+  if (clock_gettime(cpu_clock_, &cpu) != 0) return false;  // the thread has ended
   const std::int64_t cpu_ns = std::int64_t{cpu.tv_sec} * 1'000'000'000 + cpu.tv_nsec;
   const std::int64_t used_ns = cpu_ns - std::exchange(seen_cpu_ns_, cpu_ns);
   const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed);
   const bool same = std::exchange(seen_rounds_, rounds) == rounds;
-  // A thread that sleeps uses no time. One that works may have to share its core with others.
+  // A sleeping thread uses no CPU time. A working one may have to share its core, so an eighth is enough.
   return same && used_ns > absl::ToInt64Nanoseconds(kReliefPeriod) / 8;
 }
 

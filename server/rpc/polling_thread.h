@@ -1,4 +1,4 @@
-// The threads that poll.
+// The threads that poll the completion queues.
 #ifndef WARPLINE_SERVER_RPC_POLLING_THREAD_H_
 #define WARPLINE_SERVER_RPC_POLLING_THREAD_H_
 
@@ -22,43 +22,43 @@
 
 namespace warpline {
 
-// Polls one queue, whose tags are CompletionTags, until the queue has been shut down and is empty. Tags that
-// take turns proceed one at a time, on this thread or on one that helps it.
+// Polls one queue until the queue has been shut down and is empty. All its tags are CompletionTags. Tags that
+// take turns proceed one at a time, on this thread or on a thread that helps it.
 class PollingThread {
  public:
   enum class Kind {
     // Always polls, and sleeps in gRPC until the next event of any connection comes.
     kSteady,
-    // Polls only while its queue has calls, and never sleeps in gRPC: of all threads that do, gRPC wakes any
-    // one for an event, whose call may then be another's, and waking that one too would cost a lone request
-    // twice.
+    // Polls only while its queue has calls, and never sleeps in gRPC. For an event, gRPC wakes any one of the
+    // threads that sleep in it. If the event's call belongs to another thread, that one must be woken too, so
+    // a lone request would pay for two wake-ups.
     kOnDemand,
   };
-  // After each event the thread looks for the next one without sleeping for `look`, since a wake-up costs
-  // some microseconds; after that it sleeps, so that an idle server uses no CPU. Zero never looks.
+  // After each event the thread looks for the next one for `look` without sleeping, because a wake-up costs
+  // some microseconds. After that it sleeps, so that an idle server uses no CPU. Zero: it never looks.
   PollingThread(std::unique_ptr<grpc::ServerCompletionQueue> queue, absl::Duration look, Kind kind);
   // Shuts the queue down and waits for the end of the thread.
   ~PollingThread();
   grpc::ServerCompletionQueue& queue() { return *queue_; }
-  // A call of the queue, from before its first event to after its last one. Only those who are on demand need
-  // to know.
+  // A call belongs to the queue, from before its first event until after its last one. Only threads on demand
+  // need to know this.
   void AddCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveCall() { calls_.fetch_sub(1, std::memory_order_relaxed); }
-  // Has the thread, which must be on demand, run the task soon, as if it were a tag.
+  // Lets the thread, which must be on demand, run the task soon, as if it were a tag.
   void Post(absl::AnyInvocable<void()> task);
-  // Has the thread run the task soon, as if it were a tag, and returns true; or returns false and does
-  // nothing if the thread sleeps. What is done to a connection by the thread that reads it needs no hand-over
-  // inside gRPC.
+  // Lets the thread run the task soon, as if it were a tag, and returns true. Returns false and does nothing
+  // if the thread sleeps. Work on a connection needs no hand-over inside gRPC if the thread that reads the
+  // connection does it.
   bool TryPost(absl::AnyInvocable<void()> task);
-  // Has the calling thread wait for one event of the queue, for so long at most, and see to it. The queue
+  // Lets the calling thread wait for one event of the queue, at most for `time`, and handle it. The queue
   // must not be shut down meanwhile.
   void Help(absl::Duration time);
   // The calls of the queue whose messages have not arrived yet.
   Uploads& uploads() { return uploads_; }
-  // Calls `function` on the calling thread while no tag of the queue proceeds, but for those that take no
+  // Calls `function` on the calling thread while no tag of the queue proceeds, except tags that do not take
   // turns.
   void BetweenTags(absl::FunctionRef<void()> function);
-  // Returns whether the calling thread is the own thread of some queue.
+  // Returns whether the calling thread is the thread of a PollingThread.
   static bool OnPollingThread() { return on_polling_thread_; }
   PollingThread(const PollingThread&) = delete;
   PollingThread& operator=(const PollingThread&) = delete;
@@ -69,15 +69,16 @@ class PollingThread {
   void LoopOnDemand();
   void Proceed(void* tag, bool ok);
   void RunPosted();
-  // False if something was posted first: then the thread must not sleep.
+  // Returns false if something was posted first: then the thread must not sleep.
   bool GoToSleep();
-  // Sleeps until something is posted, or, if the queue has calls, for a part of the time for which nothing
-  // has come from it. Returns whether something was posted.
+  // Sleeps until something is posted. If the queue has calls, it sleeps at most for a part of `quiet`, the
+  // time since the last event. Returns whether something was posted.
   bool Nap(std::chrono::nanoseconds quiet);
   void WakeUp();
-  // Returns whether the thread has run since the last call of this function without coming to an event.
+  // Returns whether the thread has been running since the last call of this function without getting an
+  // event.
   bool IsHeldUp();
-  // Does its work until it is back.
+  // Does the thread's work until the thread is back.
   void StandIn();
 
   static inline thread_local bool on_polling_thread_ = false;
@@ -100,11 +101,11 @@ class PollingThread {
   clockid_t cpu_clock_;
 };
 
-// Stands in for polling threads that are held up. gRPC 1.51 reads a connection for as long as there is
-// something to be read, and meanwhile returns no event: a client that opens streams faster than they are
-// parsed would hold the thread for seconds, keep everybody else waiting, and have a call object made for each
-// stream without any being looked at. A thread of its own looks every hundredth of a second whether a polling
-// thread is in such a state, and polls its queue then.
+// Replaces polling threads that are stuck. gRPC 1.51 reads a connection as long as there is something to
+// read, and returns no event meanwhile. A client that opens streams faster than they are parsed would hold
+// the thread for seconds, delay all other clients, and cause a call object for each stream without any being
+// handled. This thread checks every hundredth of a second whether a polling thread is stuck, and then polls
+// its queue.
 class Relief {
  public:
   // The threads outlive this.

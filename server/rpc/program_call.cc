@@ -22,10 +22,10 @@
 namespace warpline {
 namespace {
 
-// Jobs that take so long on a device leave our threads alone meanwhile.
+// Jobs with at least this estimated time keep no thread of ours busy while they run.
 constexpr double kAwaitedSeconds = 1e-3;
 
-// The entry of the initial metadata that has the ids of uploads, as a message Uploads.
+// The entry of the initial metadata with the ids of uploads: a serialized message Uploads.
 constexpr char kUploadsKey[] = "x-warpline-uploads-bin";
 
 }  // namespace
@@ -74,7 +74,7 @@ absl::Status ProgramCall::Scan() {
       continue;
     }
     absl::StatusOr<TensorStore::Reading> reading = engine_.tensors.Read(call_.caller().owner, reference.text);
-    // An id that a later one replaces does no harm, so whether this is an error is seen later.
+    // An id may be replaced by a later one, so whether this is an error is decided later.
     references_.push_back(reading.ok() ? absl::StatusOr<TensorSpec>(reading->info.spec) : reading.status());
     referred_.push_back(reading.ok() ? std::move(reading->memory) : Buffer());
   }
@@ -116,15 +116,15 @@ void ProgramCall::Admit() {
   if (!fits.ok()) return Fail(fits);
   ChooseDevice(*plan_, call_.caller(), engine_.backend, engine_.tensors, job);
   if (!plan_->Streams()) return Queue(std::move(job));
-  call_.AwaitDevice();  // and the client
-  // Memory that the device does not have at hand takes milliseconds.
+  call_.AwaitDevice();  // waits for the client too
+  // Allocating memory that is not ready on the device takes milliseconds.
   engine_.compilers.Post(call_.caller().claimant,
                          [self = shared_from_this(), job = std::make_shared<Job>(std::move(job))] {
                            self->TakeStreams(std::move(*job));
                          });
 }
 
-// Gives the job what the message has.
+// Moves the parts of the message that the job needs into the job.
 absl::Status ProgramCall::Bind(Job& job) {
   RETURN_IF_ERROR(BindOperands(*plan_, message_, referred_, call_.caller().owner, engine_.regions, job));
   referred_.clear();  // from here on only the job uses them
@@ -135,7 +135,7 @@ absl::Status ProgramCall::Bind(Job& job) {
                     std::span<std::byte> area, int part, int parts) {
     payloads.CopyPart(area, part, parts, site);
   };
-  // A call may wait for long. Only a second plan asks for the message again.
+  // A call may wait for a long time, so memory is released. Only a second plan needs the message again.
   if (!plan_->IsCounted()) message_ = {.extras = std::move(message_.extras)};
   references_ = {};
   key_ = {};
@@ -178,7 +178,7 @@ void ProgramCall::AwaitUploads(std::vector<Buffer> memory, Job job) {
   }
   const auto self = shared_from_this();
   const auto held = std::make_shared<Job>(std::move(job));
-  // Whoever ends the wait calls one of these, and nobody calls another.
+  // Whoever ends the wait calls either go_on or give_up, and only once.
   const auto end_wait = [self, owner, ids = std::move(ids), streamed] {
     streamed->StopWaiting();
     self->call_.CountRequestApart(streamed->arrived());
@@ -191,7 +191,7 @@ void ProgramCall::AwaitUploads(std::vector<Buffer> memory, Job job) {
   };
   const auto give_up = [self, end_wait, held](const absl::Status& why) {
     end_wait();
-    // Giving gigabytes back to the system takes a while.
+    // Returning gigabytes to the system takes a while.
     self->engine_.workers.Post([job = std::move(*held)] {});
     self->Fail(why);
   };
@@ -245,7 +245,7 @@ void ProgramCall::SetCaller(Job& job) {
 
 void ProgramCall::Ran(Result result) {
   if (!plan_->IsCounted() || !result.status.ok()) return Place(std::move(result));
-  // Whoever calls this may hold up others.
+  // The calling thread may be needed by others.
   engine_.compilers.Post(call_.caller().claimant,
                          [self = shared_from_this(), held = std::make_shared<Result>(std::move(result))] {
                            self->QueueCopies(std::move(*held));

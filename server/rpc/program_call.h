@@ -23,9 +23,9 @@ namespace warpline {
 
 class UnaryCall;
 
-// The phases of a call. One thread at a time has it. A client that cancels, and a deadline that passes, end
-// the phases `uploading` and `queued` at once; in others the call ends, or drops its result, when it next
-// looks.
+// The phases of a call. One thread at a time works on the call. A cancellation by the client, or the
+// deadline, ends the phases `uploading` and `queued` at once. In other phases the call notices it at its next
+// check, and ends or drops its result.
 //
 // | phase     | method       | thread            | what ends it              | held, with the above         |
 // |-----------|--------------|-------------------|---------------------------|------------------------------|
@@ -39,11 +39,12 @@ class UnaryCall;
 // | placing   | Ran, Place   | a lane's*         | itself                    | ticket, staging of results   |
 // | sending   | Send         | then gRPC's       | the client's last byte    | the same                     |
 //
-// *: a second job is made by a compiler. A drain ends `streamed` with UNAVAILABLE, and `uploading` too: at
-// once if nothing comes, else after half of its grace. It waits for calls in all other phases.
+// *: a second job is made by a compiler. A drain ends `streamed` with UNAVAILABLE. It also ends `uploading`:
+// at once if nothing arrives, otherwise after half of the grace period. It waits for calls in all other
+// phases.
 //
-// A program whose results have sizes that are known late is queued twice: the second job copies the results
-// to where they are to go.
+// A program whose result sizes are known late is queued twice: the second job copies the results to their
+// destinations.
 class ProgramCall final : public std::enable_shared_from_this<ProgramCall> {
  public:
   // Ends with exactly one answer. Never blocks.
@@ -54,7 +55,7 @@ class ProgramCall final : public std::enable_shared_from_this<ProgramCall> {
   ProgramCall& operator=(const ProgramCall&) = delete;
 
  private:
-  // The phases. Each leads to the next, or to Fail.
+  // The phases. Each leads to the next one, or to Fail.
   void Receive();
   void Compile();
   void Admit();
@@ -75,7 +76,7 @@ class ProgramCall final : public std::enable_shared_from_this<ProgramCall> {
   v1::Execution ExecutionOf(const Result& result) const;
   void Observe(const PhaseSeconds& seconds) const;
   void CountForOwner(std::string_view code) const;
-  // Gives up all that the call has, before its answer.
+  // Releases everything that the call holds, before its answer.
   void Release();
 
   CallContext& context_;
@@ -87,8 +88,8 @@ class ProgramCall final : public std::enable_shared_from_this<ProgramCall> {
   // From `received` on. The payloads are ranges of the slices.
   MessageSlices slices_;
   ScannedMessage message_;
-  // The tensors that the message's references name. `referred_` has their memory, kept from expiring until
-  // the call is bound. `references_` has them as the plan sees them.
+  // The tensors to which the message's references refer. `referred_` has their memory, which keeps them from
+  // expiring until the call is bound. `references_` describes them for the plan.
   std::vector<Buffer> referred_;
   References references_;
   std::string key_;

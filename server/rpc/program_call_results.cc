@@ -23,8 +23,8 @@
 namespace warpline {
 namespace {
 
-// The resources that a result holds until it has been sent. The slot is destroyed first. Code that waits for
-// all tickets to be back may then destroy the pool.
+// The resources that a result holds until it has been sent. The slot is destroyed first, because code that
+// waits for all tickets may then destroy the pool.
 struct HeldResult {
   Ticket ticket;
   StagingSlot slot;
@@ -33,7 +33,7 @@ struct HeldResult {
 }  // namespace
 
 void ProgramCall::Place(Result result) {
-  if (result.status.ok()) {  // is anybody still waiting for it?
+  if (result.status.ok()) {  // is a client still waiting?
     if (MonotonicClock::now() >= call_.deadline()) {
       result.status = absl::DeadlineExceededError("the deadline passed while the request was running");
     } else if (call_.cancelled()) {
@@ -51,7 +51,7 @@ void ProgramCall::Place(Result result) {
   const OwnerId owner = call_.caller().owner;
   const std::vector<v1::Tensor> placed =
       PlaceOutputs(*plan_, sinks_, streamed_, engine_.send_timeout, owner, engine_.tensors, result);
-  result.bindings.clear();  // whoever has the answer may count on the operands' memory
+  result.bindings.clear();  // a client that has the answer may rely on this memory being free
   const bool fetches = std::any_of(plan_->outputs.begin(), plan_->outputs.end(),
                                    [](const PlannedOutput& output) { return output.streamed; });
   if (streamed_ != nullptr && !fetches) streamed_->EndTransfers();
@@ -64,15 +64,15 @@ void ProgramCall::Place(Result result) {
     });
   }
   Send(result, placed);
-  // The call may be gone.
+  // The call may have been deleted.
   context_.metrics.phase(kind_, Phase::kRespond).Observe(SecondsSince(start));
 }
 
-// Drops the tensors that the request is the last to use.
+// Drops the tensors that the request wants freed.
 void ProgramCall::FreeTensors() const {
   if (message_.extras.empty()) return;
   std::vector<Buffer> memory = engine_.tensors.DropEach(call_.caller().owner, message_.extras);
-  // The answer does not wait for more.
+  // The answer does not wait for slow releases.
   if (!FreesAtOnce(memory)) engine_.workers.Post([memory = std::move(memory)] {});
 }
 

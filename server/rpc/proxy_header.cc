@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kSignature("\r\n\r\n\0\r\nQUIT\n", 12);
 // The fixed part: the signature, the version and the command, the family and the transport, and the length of
-// the rest in network order.
+// the rest in network byte order.
 constexpr std::size_t kFixedBytes = 16, kVersionAt = 12, kFamilyAt = 13, kLengthAt = 14;
 constexpr unsigned kLocal = 0, kProxy = 1;
 constexpr unsigned kIpv4 = 1, kIpv6 = 2;  // the upper four bits of the family

@@ -24,7 +24,7 @@ absl::StatusOr<PutMessage> ReadPutMessage(const ScanSchema& schema, Slices slice
     return absl::InvalidArgumentError("the message is not a valid protobuf message of its type");
   }
   RETURN_IF_ERROR(CheckAllKnown(message.request));
-  // The last one counts, as in all of protobuf.
+  // If there are several, the last one counts, as usual in protobuf.
   const std::optional<std::size_t> index = PayloadIndex(message.request.data());
   if (index.has_value() && *index < scanned.payloads.size()) message.data = scanned.payloads[*index];
   if (message.data.length > kMaxChunkBytes) {

@@ -1,4 +1,4 @@
-// The messages of one call of Put: from their bytes to ranges of a tensor.
+// The messages of one call of Put: converts their bytes to ranges of a tensor.
 #ifndef WARPLINE_SERVER_RPC_PUT_SEQUENCE_H_
 #define WARPLINE_SERVER_RPC_PUT_SEQUENCE_H_
 
@@ -21,29 +21,28 @@ inline constexpr std::size_t kMaxChunkBytes = std::size_t{4} << 20;
 // Returns the schema of PutRequest, with `data` as its payload.
 ScanSchema PutSchema();
 
-// One message. Its data lie in the slices that were scanned.
+// One message. Its data is in the scanned slices.
 struct PutMessage {
-  v1::PutRequest request;  // but for the data
+  v1::PutRequest request;  // without the data
   PayloadRange data;
 };
-// INVALID_ARGUMENT if it is no PutRequest, or has more than kMaxChunkBytes of data.
+// INVALID_ARGUMENT if it is not a PutRequest, or has more than kMaxChunkBytes of data.
 absl::StatusOr<PutMessage> ReadPutMessage(const ScanSchema& schema, Slices slices);
 
-// Which tensor is written, and what of it. Not thread-safe.
+// Tracks which tensor is written, and which range of it. Not thread-safe.
 class PutSequence {
  public:
   PutSequence(TensorStore& tensors, OwnerId owner) : tensors_(tensors), owner_(owner) {}
 
-  // There has been a message that was accepted, which names a tensor.
+  // True once a message that names a tensor was accepted.
   bool has_begun() const { return !id_.empty(); }
-  // Begin takes the first message. Extend then takes each message, the first one included, and returns the
-  // range of the tensor that its data are for. After an error nothing more of the call counts. Errors are
-  // those of the store, with the field. A message that does not go on where the one before it ended is
-  // INVALID_ARGUMENT, too.
+  // Begin gets the first message. Then Extend gets each message, including the first one, and returns the
+  // range of the tensor for its data. After an error the rest of the call is ignored. Errors are those of the
+  // store, with the field. INVALID_ARGUMENT also if a message does not continue where the previous one ended.
   absl::Status Begin(const v1::PutRequest& first);
   absl::StatusOr<ByteRange> Extend(const PutMessage& message);
 
-  // The write into the tensor, once the sequence has begun.
+  // The write to the tensor, once the sequence has begun.
   TensorStore::Writing& writing() { return writing_; }
   const TensorStore::Writing& writing() const { return writing_; }
 

@@ -10,7 +10,7 @@
 namespace warpline {
 namespace {
 
-// Takes the first `bytes` of `pieces` away and returns them.
+// Removes the first `bytes` bytes of `pieces` and returns them.
 std::vector<std::span<const std::byte>> TakeFront(std::vector<std::span<const std::byte>>& pieces,
                                                   std::size_t bytes) {
   std::vector<std::span<const std::byte>> front;

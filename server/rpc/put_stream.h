@@ -1,4 +1,4 @@
-// TensorService.Put: from the chunks of a call to a range of a tensor.
+// TensorService.Put: writes the chunks of a call to a range of a tensor.
 #ifndef WARPLINE_SERVER_RPC_PUT_STREAM_H_
 #define WARPLINE_SERVER_RPC_PUT_STREAM_H_
 
@@ -21,12 +21,12 @@
 
 namespace warpline {
 
-// Messages are cut into chunks. Workers copy these out of gRPC's slices while further messages are received:
-// to where the tensor lies, if that is on the host, or else to staging memory, from where the device fetches
-// them meanwhile. At most a window of chunks is under way; the client is not read until there is room.
+// Messages are cut into chunks. Workers copy these out of gRPC's slices while further messages are received.
+// They copy directly into a tensor on the host, otherwise to staging memory, from which the device fetches
+// them meanwhile. At most one window of chunks is in progress; the stream is not read until there is room.
 class PutStream final : public MessageStream::Handler {
  public:
-  // `schema` is PutSchema(). All of it outlives the stream.
+  // `schema` is PutSchema(). All arguments outlive the stream.
   PutStream(const TensorService::Engine& engine, const ScanSchema& schema, CopySite& site,
             const Caller& caller)
       : engine_(engine),
@@ -51,7 +51,7 @@ class PutStream final : public MessageStream::Handler {
   };
 
   absl::Status Accept(MessageStream& stream, MessageSlices message);
-  // For what is left of the tensor.
+  // Opens a window that suits the rest of the tensor.
   absl::Status OpenWindow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   TensorStore::Writing& writing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return sequence_.writing(); }
   const TensorStore::Writing& writing() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -60,11 +60,11 @@ class PutStream final : public MessageStream::Handler {
   bool on_host() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return writing().memory().place().kind == Place::Kind::kHost;
   }
-  // Starts the chunks for which there is room, and has the stream read on if that is all of them.
+  // Starts chunks while there is room. Resumes reading of the stream if no chunk is waiting then.
   void Advance(MessageStream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartCopy(MessageStream& stream, Chunk chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnCopied(MessageStream& stream, std::size_t index, const absl::Status& status);
-  // Ends what can be ended now.
+  // Ends everything that can end now.
   void EndIfDone(MessageStream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Fail(MessageStream& stream, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -76,13 +76,13 @@ class PutStream final : public MessageStream::Handler {
 
   Mutex mutex_;
   ChunkWindow window_ ABSL_GUARDED_BY(mutex_);
-  // After the window, so that it goes first: nothing is written to it any more by then.
+  // Declared after the window, so that it is destroyed first. By then nothing is written to it any more.
   PutSequence sequence_ ABSL_GUARDED_BY(mutex_);
   std::deque<Chunk> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::size_t> free_ ABSL_GUARDED_BY(mutex_);  // chunks of the window
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   bool received_all_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // whatever comes now does not count
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // everything that arrives now is ignored
 };
 
 }  // namespace warpline

@@ -12,15 +12,15 @@
 namespace warpline {
 namespace {
 
-// <linux/tcp.h> has it too, but does not go together with <netinet/tcp.h>.
+// <linux/tcp.h> has it too, but cannot be included together with <netinet/tcp.h>.
 #ifndef TCP_CM_INQ
 constexpr int TCP_CM_INQ = 36;
 #endif
 
 std::atomic<bool> bounds_rounds = false;
 
-// The bytes received, for each descriptor. Descriptors that share an entry have shorter rounds, and count
-// their bytes together.
+// The bytes received, for each descriptor. Descriptors that share an entry have shorter rounds, and their
+// bytes are counted together.
 struct Received {
   std::atomic<std::size_t> bytes_of_round = 0;
   std::atomic<std::uint64_t> bytes = 0;
@@ -29,8 +29,8 @@ std::array<Received, 1 << 16> received;
 
 Received& ReceivedBy(int fd) { return received[static_cast<std::size_t>(fd) % received.size()]; }
 
-// Returns where the kernel has written how many bytes are left to read, or null if it has not. gRPC asks for
-// this number with TCP_INQ, on TCP connections.
+// Returns where the kernel has written how many bytes are left to read, or null. gRPC requests this number
+// with TCP_INQ on TCP connections.
 unsigned char* BytesLeft(msghdr& message) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level == IPPROTO_TCP && part->cmsg_type == TCP_CM_INQ) return CMSG_DATA(part);
@@ -46,8 +46,8 @@ void Bound(int fd, std::size_t bytes, msghdr& message) {
   std::memcpy(&value, left, sizeof(value));
   if (value == 0) return round.store(0, std::memory_order_relaxed);
   if (round.fetch_add(bytes, std::memory_order_relaxed) + bytes < kMaxBytesOfRound) return;
-  // Linux (tcp_set_rcvlowat, since 4.18) reports EPOLLIN anew when the low-water mark is set and so much is
-  // there; 1 is what it was. Without that, gRPC would wait for ever.
+  // Linux (tcp_set_rcvlowat, since 4.18) reports EPOLLIN again when the low-water mark is set and that many
+  // bytes are there. 1 is the value that it had. Without this, gRPC would wait forever.
   const int low_water = 1;
   if (setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)) != 0) return;
   round.store(0, std::memory_order_relaxed);
@@ -64,9 +64,9 @@ std::uint64_t BytesReceived(int fd) {
 
 }  // namespace warpline
 
-// Takes the place of the C library's in the whole program, and in gRPC where that is a shared library.
-// gRPC 1.51 has no setting for its buffers that counts. A sanitizer's own comes next, and sees what is
-// received.
+// Replaces the C library's function in the whole program, even if gRPC is a shared library. gRPC 1.51 has no
+// effective setting for its buffers. dlsym finds a sanitizer's own function next, so the sanitizer sees what
+// is received.
 extern "C" __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, int flags) {
   using Function = ssize_t (*)(int, msghdr*, int);
   static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "recvmsg"));

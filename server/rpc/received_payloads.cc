@@ -11,7 +11,7 @@ ReceivedPayloads::ReceivedPayloads(MessageSlices slices, const std::vector<Paylo
   payloads_.reserve(plan.inputs.size());
   for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
     if (plan.inputs[i].payload == PlannedInput::kNone) continue;
-    // Without the padding behind the last row, which a client may send.
+    // Leaves out the padding after the last row, which a client may send.
     PayloadRange read = ranges[plan.inputs[i].payload];
     read.length = plan.program.tensors[i].bytes;
     payloads_.push_back({read, plan.memory.tensors[i].offset});
@@ -26,7 +26,7 @@ void ReceivedPayloads::CopyPart(std::span<std::byte> region, int part, int parts
   const std::size_t begin = border(part), end = border(part + 1);
   const std::vector<std::span<const std::byte>> spans = SpansOf(slices_.slices());
   std::vector<std::span<const std::byte>> pieces;
-  std::size_t at = 0;  // counts the bytes of all payloads, as if one lay behind the other
+  std::size_t at = 0;  // counts the bytes of all payloads, as if they were adjacent
   for (const Payload& payload : payloads_) {
     const std::size_t first = at;
     std::size_t to = payload.offset;

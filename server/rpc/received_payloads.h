@@ -1,4 +1,4 @@
-// The payloads of a request, in the slices in which gRPC received them.
+// The payloads of a request, in gRPC's slices.
 #ifndef WARPLINE_SERVER_RPC_RECEIVED_PAYLOADS_H_
 #define WARPLINE_SERVER_RPC_RECEIVED_PAYLOADS_H_
 
@@ -16,10 +16,10 @@ namespace warpline {
 // Owns the slices until it is destroyed. Immutable, so several threads may copy parts of it at once.
 class ReceivedPayloads {
  public:
-  // `ranges` are what the scan of the slices found.
+  // `ranges` are the payloads that the scan found in the slices.
   ReceivedPayloads(MessageSlices slices, const std::vector<PayloadRange>& ranges, const Plan& plan);
 
-  // Writes part `part` of `parts`, about equal in bytes, to where the plan places the inputs in `region`.
+  // Copies part `part` of `parts` parts of about equal size to where the plan places the inputs in `region`.
   void CopyPart(std::span<std::byte> region, int part, int parts, CopySite& site) const;
 
  private:

@@ -20,7 +20,7 @@ void SetNotFound(reflection::ServerReflectionResponse& response, const std::stri
   response.mutable_error_response()->set_error_message(absl::StrCat("not found: ", what));
 }
 
-// The file and everything that it imports, each once.
+// Adds the file and everything that it imports, each file once.
 void AddFiles(const protobuf::FileDescriptor& file, std::set<const protobuf::FileDescriptor*>& added,
               reflection::FileDescriptorResponse& response) {
   if (!added.insert(&file).second) return;

@@ -10,18 +10,19 @@
 
 namespace warpline {
 
-// Tells generic tools which services there are and describes every type that is linked into the program. It
-// never changes, so that any thread may use it. It outlives the calls.
+// Tells generic tools which services exist, and describes every type that is linked into the program.
+// Immutable, so any thread may use it. It outlives the calls.
 class ReflectionService {
  public:
   static constexpr char kName[] = "grpc.reflection.v1alpha.ServerReflection";
 
   explicit ReflectionService(std::vector<std::string> services) : services_(std::move(services)) {}
 
-  // Answers each request of a stream, and ends with OK after the last.
+  // Answers each request of a stream, and ends with OK after the last one.
   std::unique_ptr<MessageStream::Handler> NewStream() const;
 
-  // The serialized ServerReflectionResponse to a serialized ServerReflectionRequest; empty if that is none.
+  // Returns the serialized ServerReflectionResponse for a serialized ServerReflectionRequest; empty if the
+  // request is not valid.
   std::string Answer(const std::string& request) const;
 
  private:

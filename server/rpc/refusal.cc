@@ -5,7 +5,7 @@
 namespace warpline {
 namespace {
 
-// Deletes itself when both tags are back.
+// Deletes itself when both tags have been returned.
 class Refusal {
  public:
   explicit Refusal(std::unique_ptr<IncomingCall> incoming) : incoming_(std::move(incoming)) {
@@ -27,7 +27,7 @@ class Refusal {
     }
     Refusal& refusal;
   };
-  // Both tags come back to the same thread.
+  // Both tags are returned to the same thread.
   void Unref() {
     if (--references_ == 0) delete this;
   }

@@ -1,4 +1,4 @@
-// The answer to a call of a method that there is not.
+// The answer to a call of an unknown method.
 #ifndef WARPLINE_SERVER_RPC_REFUSAL_H_
 #define WARPLINE_SERVER_RPC_REFUSAL_H_
 
@@ -11,7 +11,8 @@
 
 namespace warpline {
 
-// Ends the call with the status, unread. The access log names it by `request_id`, if the client is told one.
+// Ends the call with the status, without reading it. The access log contains `request_id`, if the client is
+// told one.
 void Refuse(std::unique_ptr<IncomingCall> incoming, const grpc::Status& status,
             const std::string& request_id = "");
 

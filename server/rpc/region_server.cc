@@ -23,13 +23,14 @@
 namespace warpline {
 namespace {
 
-// The maximum bytes of a packet, as the API says.
+// The maximum bytes of a packet, as documented in the API.
 constexpr std::size_t kMaxPacketBytes = 4096;
-// A client may send more than the one that is asked for. They must be received to be closed.
+// A client may send more than the one descriptor that is expected. All must be received so that they can be
+// closed.
 constexpr std::size_t kMaxDescriptors = 16;
-// With so many descriptors that take long to be closed, nothing new is accepted.
+// If this many descriptors wait to be closed, nothing new is accepted.
 constexpr std::size_t kMaxToClose = 64;
-// How long nothing is accepted when the process has no descriptor left.
+// How long accepting stops when the process has no descriptor left.
 constexpr auto kPause = std::chrono::milliseconds(100);
 
 struct Packet {
@@ -38,7 +39,7 @@ struct Packet {
   bool cut_off = false;
 };
 
-// Nothing with errno 0 at the end of the connection.
+// Returns nothing with errno 0 at the end of the connection.
 std::optional<Packet> Receive(int socket) {
   std::array<char, kMaxPacketBytes> bytes;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control;
@@ -68,14 +69,14 @@ std::optional<Packet> Receive(int socket) {
   return packet;
 }
 
-// The parts of a region. The parts that are left behind are released in reverse order.
+// The parts of a region. Parts that are not handed on are released in reverse order.
 struct Registered {
   RegionStore::Reservation reservation;
   Buffer mapping;
   std::shared_ptr<void> registration;
 };
 
-// `is_wanted` is asked before each step, as each takes a while.
+// Calls `is_wanted` before each step, because each step takes a while.
 absl::StatusOr<Registered> Register(RegionStore::Reservation reservation, int memory, Backend& backend,
                                     const std::function<bool()>& is_wanted) {
   const absl::Status gone = absl::CancelledError("the connection was closed");
@@ -99,19 +100,20 @@ v1::RegionReply ErrorReply(const absl::Status& status) {
 
 }  // namespace
 
-// A client's connection, which is closed when nobody refers to it any more: jobs may have their ends
-// reported.
+// A client's connection. It is closed when nobody refers to it any more: the ends of jobs may still have to
+// be reported on it.
 class RegionServer::Connection {
  public:
   enum class State {
-    kNew,          // its ticket is awaited
+    kNew,          // waits for its ticket
     kRegistering,  // its memory is being registered, by a worker
     kOpen,         // it has a region
   };
   Connection(UniqueFd socket, MonotonicTime deadline) : socket_(std::move(socket)), deadline_(deadline) {}
 
   int descriptor() const { return socket_.get(); }
-  // Thread-safe. A client that does not read its replies is cut off: the thread learns of it by the hang-up.
+  // Thread-safe. A client that does not read its replies is disconnected; the server's thread then sees the
+  // hang-up.
   void Send(const v1::RegionReply& reply) const {
     const std::string bytes = reply.SerializeAsString();
     if (send(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) CutOff();
@@ -135,7 +137,7 @@ class RegionServer::Connection {
     state_ = State::kRegistering;
     return true;
   }
-  // Returns false if the connection has been closed meanwhile.
+  // Returns false if the connection was closed meanwhile.
   bool Opened(const std::string& id) {
     MutexLock lock(&mutex_);
     if (closed_) return false;
@@ -143,7 +145,7 @@ class RegionServer::Connection {
     id_ = id;
     return true;
   }
-  // The region, if it has one yet.
+  // Returns the id of the region, if there is one yet.
   std::optional<std::string> id() const {
     MutexLock lock(&mutex_);
     return state_ == State::kOpen ? std::optional(id_) : std::nullopt;
@@ -232,8 +234,8 @@ void RegionServer::Loop() {
   }
 }
 
-// A socket that is closed with something unread is reset, and its client would not get the reply. So nothing
-// more is let in, and what has come already is thrown away.
+// If a socket is closed with unread data, it is reset, and the client would not get the reply. So further
+// data is refused, and data that has arrived is discarded.
 void RegionServer::Refuse(UniqueFd socket, const absl::Status& why) {
   const Connection refused(std::move(socket), kNever);
   refused.Send(ErrorReply(why));
@@ -347,7 +349,7 @@ void RegionServer::HandOver(const ConnectionPtr& connection, RegionStore::Reserv
   }
   const std::span<std::byte> bytes = registered->mapping.bytes();
   const Place place = registered->mapping.place();
-  // Whoever lets go last is in the middle of something else, and giving gigabytes back takes a while.
+  // The thread that drops the last reference has other work to do, and freeing gigabytes takes a while.
   const std::shared_ptr<void> keep(new Registered(*std::move(registered)), [&workers](void* gone) {
     workers.Post([gone] { delete static_cast<Registered*>(gone); });
   });

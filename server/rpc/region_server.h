@@ -1,5 +1,5 @@
-// The region socket, over which clients hand their shared memory to the server: gRPC cannot carry
-// descriptors. RegionService in the API says what is spoken there.
+// The region socket, over which clients pass their shared memory to the server, because gRPC cannot carry
+// descriptors. RegionService in the API documents the protocol.
 #ifndef WARPLINE_SERVER_RPC_REGION_SERVER_H_
 #define WARPLINE_SERVER_RPC_REGION_SERVER_H_
 
@@ -25,24 +25,25 @@
 
 namespace warpline {
 
-// One thread reads from all connections; those that have shown a ticket belong to one region each, which ends
-// with them. What takes time, mapping memory and registering it with the devices, is done by a worker.
+// One thread reads from all connections. A connection that has presented a ticket belongs to one region,
+// which ends with the connection. Mapping memory and registering it with the devices take long, so a worker
+// does that.
 class RegionServer {
  public:
   struct Options {
-    std::vector<std::string> paths;  // of the sockets
-    // Connections beyond it are refused, and so are those beyond an eighth of it that have not shown a ticket
-    // yet.
+    std::vector<std::string> paths;  // of the region sockets
+    // Further connections are refused. Connections that have not presented a ticket yet may use only an
+    // eighth of this.
     std::size_t max_connections = 1024;
-    // A connection that has not shown its ticket after so long is closed.
+    // A connection that has not presented its ticket after this time is closed.
     absl::Duration handover_timeout = absl::Seconds(10);
   };
 
-  // UNAVAILABLE or INVALID_ARGUMENT as of Listener::OpenForPackets. What it is given outlives it, and
-  // outlives the memory of the regions.
+  // UNAVAILABLE or INVALID_ARGUMENT as for Listener::OpenForPackets. The arguments outlive the server and the
+  // memory of the regions.
   static absl::StatusOr<std::unique_ptr<RegionServer>> Start(const Options& options, RegionStore& regions,
                                                              Backend& backend, WorkerPool& workers);
-  // Closes all connections, and with them the regions. Must come before the end of the workers.
+  // Closes all connections, and the regions with them. Must be called before the end of the workers.
   ~RegionServer();
   RegionServer(const RegionServer&) = delete;
   RegionServer& operator=(const RegionServer&) = delete;
@@ -61,10 +62,10 @@ class RegionServer {
   void OnEvent(const ConnectionPtr& connection);
   void OnPacket(const ConnectionPtr& connection, const v1::RegionRequest& request,
                 std::vector<UniqueFd> descriptors);
-  // On a worker, perhaps after the end of the server.
+  // Runs on a worker, perhaps after the end of the server.
   static void HandOver(const ConnectionPtr& connection, RegionStore::Reservation reservation, UniqueFd memory,
                        RegionStore& regions, Backend& backend, WorkerPool& workers);
-  // Takes the pointer by value, since it may be the entry of connections_ that is erased.
+  // Takes the pointer by value, because it may be the entry of connections_ that is erased.
   void Close(ConnectionPtr connection);
   void CloseLate();
 
@@ -74,9 +75,9 @@ class RegionServer {
   WorkerPool& workers_;
   std::vector<Listener> listeners_;
   UniqueFd epoll_, wake_;
-  std::map<int, ConnectionPtr> connections_;  // by descriptor; of the thread alone
+  std::map<int, ConnectionPtr> connections_;  // by descriptor; used by the thread only
   DescriptorCloser closer_;
-  MonotonicTime resume_ = kNever;  // accepting, which is paused for want of descriptors
+  MonotonicTime resume_ = kNever;  // when accepting resumes after a lack of descriptors
   std::thread thread_;
 };
 

@@ -14,7 +14,7 @@ namespace warpline {
 void RegionService::Open(UnaryCall& call) {
   AnswerCall<v1::OpenRequest, v1::OpenResponse>(
       call, [&](const v1::OpenRequest& request) -> absl::StatusOr<v1::OpenResponse> {
-        // The store itself says when regions are turned off.
+        // The store itself returns an error if regions are turned off.
         if (!has_socket_ && regions_.options().max_bytes > 0) {
           return absl::UnimplementedError(
               "this server shares no memory: it has no region socket (--regions, or --listen=unix:PATH)");

@@ -8,10 +8,10 @@ namespace warpline {
 
 class UnaryCall;
 
-// Thread-safe. What it is given outlives it, and it outlives the calls.
+// Thread-safe. Its arguments outlive it, and it outlives the calls.
 class RegionService {
  public:
-  // `has_socket`: there is somewhere to present a ticket.
+  // `has_socket`: there is a socket to which a ticket can be presented.
   RegionService(RegionStore& regions, bool has_socket) : regions_(regions), has_socket_(has_socket) {}
 
   void Open(UnaryCall& call);

@@ -48,7 +48,7 @@ const PlannedSlice& SliceOf(const Plan& plan, const Binding& binding) {
   return *plan.outputs[static_cast<std::size_t>(output - plan.program.outputs.begin())].slice;
 }
 
-// A result must lie apart from everything else that lies in regions.
+// A result must not overlap any other slice.
 absl::Status CheckApart(const Plan& plan, const Bindings& bindings) {
   for (const Binding& sink : bindings) {
     if (sink.tensor < plan.program.num_inputs || sink.staged.area != Area::kShared) continue;

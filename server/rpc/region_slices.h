@@ -10,9 +10,9 @@
 
 namespace warpline {
 
-// Gives the bindings of Area::kShared their memory, of regions of this owner, which then counts as in use.
-// Errors are those of RegionStore::Use, with the field; INVALID_ARGUMENT if an offset is no multiple of the
-// element size, or if a result would overlap another slice.
+// Sets the memory of bindings of Area::kShared, in regions of this owner, and marks it as in use. Errors are
+// those of RegionStore::Use, with the field; INVALID_ARGUMENT if an offset is not a multiple of the element
+// size, or if a result would overlap another slice.
 absl::Status BindSlices(const Plan& plan, const ScannedMessage& message, OwnerId owner, RegionStore& regions,
                         Bindings& bindings);
 

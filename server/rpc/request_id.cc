@@ -13,7 +13,7 @@ namespace {
 constexpr char kRequestIdKey[] = "x-request-id";
 constexpr std::size_t kRequestIdLength = 128;
 
-// Unique within the process by the counter, between processes by the random part.
+// The counter makes ids unique within the process, the random part between processes.
 std::string NewRequestId() {
   static const std::uint32_t process = std::random_device{}();
   static std::atomic<std::uint64_t> next = 0;

@@ -8,8 +8,8 @@
 
 namespace warpline {
 
-// The client's "x-request-id", if it is printable ASCII of at most 128 characters; otherwise a new one, which
-// is unique in this process and very likely among all.
+// Returns the client's "x-request-id", if it is printable ASCII of at most 128 characters. Otherwise returns
+// a new id, which is unique in this process and very likely among all processes.
 std::string RequestId(const grpc::ServerContext& context);
 
 }  // namespace warpline

@@ -14,7 +14,7 @@
 namespace warpline {
 namespace {
 
-// The sizes of the first axes of the results, as the first job has found them.
+// Returns the sizes of the first axes of the results, as the first job has computed them.
 std::vector<std::int64_t> FoundSizes(const Plan& counted, const Result& result) {
   std::vector<std::int64_t> sizes;
   for (const std::size_t place : counted.counts) {
@@ -25,11 +25,11 @@ std::vector<std::int64_t> FoundSizes(const Plan& counted, const Result& result) 
   return sizes;
 }
 
-// Memory for a copy of the first `bytes` of a result that is to stay on its device; nothing if the result had
-// better stay where it is.
+// Allocates memory for a copy of the first `bytes` bytes of a result that stays on its device. Returns
+// nothing if the result should stay in its present memory.
 std::optional<Buffer> SmallerSink(const Caller& caller, const Buffer& computed, std::size_t bytes,
                                   TensorStore& tensors) {
-  // Copying costs less than memory that nobody uses if at least half of it would be left over.
+  // Copying is cheaper than unused memory if at least half of the memory would stay unused.
   if (bytes > computed.bytes().size() / 2) return std::nullopt;
   absl::StatusOr<Buffer> smaller = tensors.Allocate(caller, computed.place().device, bytes);
   if (!smaller.ok()) return std::nullopt;
@@ -55,7 +55,7 @@ absl::StatusOr<ResultCopies> CopyResults(const Plan& counted, Result result, con
   }
   ResultCopies copies;
   copies.job.ticket = std::move(result.ticket);
-  result = Result();  // and its memory
+  result = Result();  // frees its memory too
   ASSIGN_OR_RETURN(Plan plan, CopyPlan(counted, found, kept, context.compiler.limits()));
   copies.any = !plan.program.steps.empty();
   ASSIGN_OR_RETURN(copies.plan, context.compiler.Complete(codec, std::move(plan)));

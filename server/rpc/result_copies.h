@@ -1,4 +1,4 @@
-// The second job of a program whose results have sizes that are known late.
+// The second job of a program whose result sizes are known late.
 #ifndef WARPLINE_SERVER_RPC_RESULT_COPIES_H_
 #define WARPLINE_SERVER_RPC_RESULT_COPIES_H_
 
@@ -12,15 +12,15 @@
 
 namespace warpline {
 
-// Copies the results of the first job to where they are to go.
+// Copies the results of the first job to their destinations.
 struct ResultCopies {
   PlanPtr plan;
-  Job job;           // with its ticket, its device and the memory that is known
-  bool any = false;  // otherwise each result stays where it is
+  Job job;           // with its ticket, its device and all memory that is known now
+  bool any = false;  // false: all results stay where they are
 };
 
-// `result` is that of the first job, and `message` the request. Errors are those of CopyPlan, and of the
-// memory that is asked for.
+// `result` is that of the first job, `message` the request. Errors are those of CopyPlan and of memory
+// allocation.
 absl::StatusOr<ResultCopies> CopyResults(const Plan& counted, Result result, const ScannedMessage& message,
                                          const Caller& caller, const Codec& codec,
                                          const CallContext& context);

@@ -13,15 +13,15 @@
 
 namespace warpline {
 
-// The sink of one result. The plan's output says which of the two members is set.
+// The sink of one result. The plan's output determines which of the two members is set.
 struct ResultSink {
-  absl::Duration lease;   // of one that stays on its device
-  v1::RegionSlice slice;  // of one that goes into a region
+  absl::Duration lease;   // for a result that stays on its device
+  v1::RegionSlice slice;  // for a result that goes to a region
 };
-// One entry for each output that does not come inline, in the order of the outputs.
+// One entry for each output that is not inline, in the order of the outputs.
 using ResultSinks = std::vector<ResultSink>;
 
-// INVALID_ARGUMENT, with the field, if a lease is none that the store grants.
+// INVALID_ARGUMENT, with the field, if the store does not allow the length of a lease.
 absl::StatusOr<ResultSinks> SinksOf(const Plan& plan, const ScannedMessage& message,
                                     const TensorStore& tensors);
 

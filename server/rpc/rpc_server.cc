@@ -40,30 +40,31 @@
 namespace warpline {
 namespace {
 
-// Calls that are ready to be taken: bursts up to this size find one waiting.
+// The number of call objects that wait for calls: bursts of up to this size find one ready.
 constexpr int kReadyCalls = 64;
 
-// For so long calls are still served that were made before the client had heard that it shall leave: if there
-// are none at the time, and in any case.
+// How long calls are still served after clients were asked to leave, because a client may not have heard it
+// yet: the minimum if there are no calls, and the maximum.
 constexpr absl::Duration kIdleToHear = absl::Milliseconds(50);
 constexpr absl::Duration kToHear = absl::Seconds(1);
-// For calls to end whose connections are cut, and for jobs to see that their callers have left.
+// The time for calls to end when their connections are cut, and for jobs to notice that their callers have
+// left.
 constexpr absl::Duration kToCut = absl::Seconds(1);
 constexpr absl::Duration kHearingStep = absl::Milliseconds(5);
 
-// How long clients are given at the end to close their side of the connections: if all of them were idle, and
-// if some have had calls of which they may still read the responses.
+// How long clients have at the end to close their side of the connections: if all were idle, and if some have
+// had calls whose responses they may still be reading.
 constexpr absl::Duration kIdleToClose = absl::Milliseconds(50);
 constexpr absl::Duration kToClose = absl::Seconds(1);
 constexpr absl::Duration kToShutDown = absl::Milliseconds(500);
 
-// Streams, and uploads that take their time. Each takes some 16 KiB.
+// Maximum number of streams and slow uploads. Each takes some 16 KiB.
 constexpr int kMaxSlowCalls = 8192;
 
 // The maximum bytes of requests that consist of names and numbers.
 constexpr std::size_t kSmallMessageBytes = 64 << 10;
 
-// Trailers have a limit of 8 KiB.
+// Limits a quoted path, because trailers may have at most 8 KiB.
 constexpr std::size_t kMaxQuotedPath = 256;
 
 constexpr char kKernelService[] = "warpline.v1.KernelService";
@@ -210,17 +211,18 @@ struct RpcServer::Impl {
   Connections connections;
   CallCounts counts;
   FairBudget slow_calls{{.total = kMaxSlowCalls, .what = "streams and slow uploads"}};
-  SendWatchdog watchdog;  // its thread may let go of a call last
+  SendWatchdog watchdog;  // its thread may be the last to release a call
   OpenStreams streams;
   const UnaryCall::Server unary_server;
   const MessageStream::Server stream_server;
   HealthService health;
   const ReflectionService reflection;
-  std::deque<UnaryMethod> unary_methods;             // with addresses that stay
-  std::deque<MessageStream::Method> stream_methods;  // likewise
+  std::deque<UnaryMethod> unary_methods;             // deque: addresses must not change
+  std::deque<MessageStream::Method> stream_methods;  // for the same reason
   absl::flat_hash_map<std::string, ServedPath> methods;
   const CallHandler unknown_method = [](std::unique_ptr<IncomingCall> call) {
-    // Without a request id: by that, clients tell a method that is not there from one that refuses something.
+    // No request id: this tells clients that the method is unknown, not that a method has refused the
+    // request.
     const grpc::Status status(grpc::StatusCode::UNIMPLEMENTED,
                               absl::StrCat("there is no method ", call->path().substr(0, kMaxQuotedPath)));
     Refuse(std::move(call), status);
@@ -241,19 +243,19 @@ struct RpcServer::Impl {
                                              threads,
                                              log};
   std::vector<std::string> addresses, proxy_addresses;
-  std::shared_ptr<grpc::ServerCredentials> credentials;  // gRPC asks them for each connection
+  std::shared_ptr<grpc::ServerCredentials> credentials;  // gRPC uses them for each new connection
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> network_door, unix_door;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Relief> relief;
   std::unique_ptr<UploadWatchdog> uploads;
   std::unique_ptr<Acceptor> acceptor;
-  bool was_busy = false;  // while it drained
+  bool was_busy = false;  // whether there were calls during the drain
 };
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& options, Handlers handlers,
                                                             Inflater& inflater, Metrics& metrics) {
   // Never shut down: after a large response one of gRPC's own threads polls for up to ten seconds, and the
-  // shutdown of the library would wait for it. The process ends without.
+  // shutdown of the library would wait for it. The process ends without a shutdown.
   grpc_init();
   grpc::EnableDefaultHealthCheckService(false);
   BoundReadRounds();
@@ -322,7 +324,7 @@ bool RpcServer::Drain(absl::Time deadline) {
   const absl::Time begun = absl::Now();
   const double started = impl.unary_server.metrics.RequestsStarted();
   for (;;) {
-    // Again and again, as those whose handshake was in progress do not hear of it before.
+    // Repeated, because connections are not reached while their handshake is in progress.
     SendGoaways(*impl.server);
     impl.streams.FinishIdle();
     const absl::Time now = absl::Now();
@@ -346,7 +348,7 @@ bool RpcServer::Drain(absl::Time deadline) {
     ended = impl.counts.AwaitNoneInProgress(deadline - to_cut / 2);
   }
   if (!ended) {
-    impl.connections.EndAll(absl::ZeroDuration());  // some do not read, so that gRPC cannot close them
+    impl.connections.EndAll(absl::ZeroDuration());  // gRPC cannot close those whose clients do not read
     ended = impl.counts.AwaitNoneInProgress(deadline);
   }
   impl.was_busy = impl.was_busy || impl.unary_server.metrics.RequestsStarted() != started;
@@ -363,16 +365,16 @@ bool RpcServer::Shutdown(absl::Time deadline) {
     raw->acceptor->StopListening();
     raw->streams.FinishAll();
     raw->counts.AwaitNoneInProgress(deadline);
-    // A call that comes while gRPC shuts down is CANCELLED for its client, as if that had done so itself. One
-    // whose connection has ended is UNAVAILABLE, and may be sent to another server. So all connections go
-    // first.
+    // A call that arrives while gRPC shuts down is CANCELLED for its client, as if the client had cancelled
+    // it. A call whose connection has ended is UNAVAILABLE, and may be sent to another server. So close all
+    // connections first.
     CloseConnections(*raw->server);
     const bool closed =
         raw->connections.AwaitNone(raw->was_busy ? kToClose : kIdleToClose, deadline - absl::Now());
     raw->acceptor->Stop();
     if (!closed) raw->connections.EndAll(absl::ZeroDuration());
     raw->server->Shutdown(absl::ToChronoTime(std::min(deadline, absl::Now() + kToShutDown)));
-    // gRPC aborts if a call is answered, or waited for, on a queue that was shut down.
+    // gRPC aborts if a call is answered, or awaited, on a queue that was shut down.
     const bool unused = raw->counts.AwaitNoObjects(std::min(deadline, absl::Now() + kToShutDown) + kToNotice);
     if (unused) {
       raw->uploads.reset();
@@ -382,7 +384,7 @@ bool RpcServer::Shutdown(absl::Time deadline) {
     }
     ended->set_value(unused);
   });
-  // The thread stays behind if a client does not let go of its connection.
+  // The thread is left behind if a client does not release its connection.
   const auto latest = absl::ToChronoTime(deadline + kToClose + 2 * kToNotice);
   if (outcome.wait_until(latest) == std::future_status::ready && outcome.get()) {
     ending.join();

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view kEllipsis = "...";
 
-// At most kStatusMessageMax bytes, and never a part of a UTF-8 character, which protobuf would not carry.
+// Cuts the message to at most kStatusMessageMax bytes, but never within a UTF-8 character, because protobuf
+// would not accept that.
 std::string Cut(std::string_view message) {
   if (message.size() <= kStatusMessageMax) return std::string(message);
   std::size_t size = kStatusMessageMax - kEllipsis.size();
@@ -61,7 +62,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status, std::string_view request_i
   if (const std::optional<std::string> field = FieldOf(status)) AddBadRequest(details, *field, cut);
   if (const std::optional<absl::Duration> delay = RetryAfterOf(status)) AddRetryInfo(details, *delay);
   AddRequestInfo(details, request_id);
-  // Both sets of codes are the canonical ones, with the same numbers.
+  // Both enums have the canonical codes, with the same numbers.
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message, details.SerializeAsString());
 }
 

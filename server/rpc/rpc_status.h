@@ -1,4 +1,4 @@
-// Makes a grpc::Status from an absl::Status. This is the one place where errors leave the server.
+// Converts an absl::Status to a grpc::Status. All errors leave the server through this function.
 #ifndef WARPLINE_SERVER_RPC_RPC_STATUS_H_
 #define WARPLINE_SERVER_RPC_RPC_STATUS_H_
 
@@ -11,15 +11,15 @@
 
 namespace warpline {
 
-// Longer messages are cut. gRPC refuses trailers above 8 KiB, and a message is in them three times.
+// Longer messages are cut. gRPC refuses trailers above 8 KiB, and they contain the message three times.
 // Percent-encoding makes up to three bytes of each byte of the status message; base64 makes 4/3 bytes of each
-// byte in the details and in their BadRequest. Together that is 5.7 times this limit, and some 600 bytes are
+// byte in the details and in their BadRequest. Together that is 5.7 times this limit. Some 600 bytes are
 // needed for the request id and the rest. Unit: bytes.
 inline constexpr std::size_t kStatusMessageMax = 1024;
 
-// Returns a status of the same code whose message is that of `status` with the request id. The details are a
-// google.rpc.Status with RequestInfo and, where server/base/errors.h attached their facts, BadRequest and
-// RetryInfo. OK stays plain OK. `request_id` is printable ASCII.
+// Returns a status with the same code, and the message of `status` with the request id. The details are a
+// google.rpc.Status with RequestInfo and, if server/base/errors.h has attached the facts, BadRequest and
+// RetryInfo. OK stays plain OK. `request_id` must be printable ASCII.
 grpc::Status ToGrpcStatus(const absl::Status& status, std::string_view request_id);
 
 }  // namespace warpline

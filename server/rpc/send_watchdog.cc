@@ -49,8 +49,8 @@ void SendWatchdog::CancelOverdue() {
       overdue.push_back(call);
     }
   }
-  // The calls are cancelled without the lock, because that frees slots, and those who listen for free slots
-  // may come back here.
+  // The calls are cancelled without the lock, because that frees slots, and listeners for free slots may call
+  // back here.
   for (Call* call : overdue) {
     log_.Write("warning", "nothing read, or nothing sent, within the send timeout: call cancelled",
                {{"request_id", call->request_id()}});

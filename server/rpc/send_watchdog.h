@@ -1,4 +1,4 @@
-// Cancels calls that their clients hold up.
+// Cancels calls that their clients delay.
 #ifndef WARPLINE_SERVER_RPC_SEND_WATCHDOG_H_
 #define WARPLINE_SERVER_RPC_SEND_WATCHDOG_H_
 
@@ -14,12 +14,12 @@
 
 namespace warpline {
 
-// A message that gRPC has not taken off our hands for longer than the timeout is given up, and its call with
-// it: its bytes wait for the reader's flow control, and with them their staging slot. The same goes for an
-// upload that sends nothing for so long. Thread-safe.
+// If gRPC does not take a message within the timeout, the message and its call are given up: its bytes wait
+// for the client's flow control and occupy their staging slot. The same holds for an upload that sends
+// nothing for that long. Thread-safe.
 class SendWatchdog {
  public:
-  // A call that can be watched, by one watchdog and once at a time.
+  // A call that can be watched, by only one watchdog and only once at a time.
   class Call {
    public:
     virtual void Ref() = 0;
@@ -43,7 +43,7 @@ class SendWatchdog {
   ~SendWatchdog();
 
   void Add(Call& call);
-  // The call has made progress: its time begins anew. Nothing happens if it is not watched any more.
+  // The call has made progress, so its time starts again. Does nothing if the call is not watched any more.
   void Touch(Call& call);
   void Remove(Call& call);
 

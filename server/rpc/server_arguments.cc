@@ -12,10 +12,11 @@
 namespace warpline {
 namespace {
 
-// A connection that does not finish its TLS handshake, or does not begin to speak HTTP/2, is closed.
+// A connection is closed if it does not finish its TLS handshake, or does not start to speak HTTP/2, in this
+// time.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 
-// A connection that its client was asked to leave is closed after so long, whatever goes on there.
+// After a client was asked to leave a connection, the connection is closed at the latest after this time.
 constexpr absl::Duration kConnectionAgeGrace = absl::Hours(1);
 
 }  // namespace
@@ -26,8 +27,8 @@ void SetArguments(const RpcServer::Options& options, grpc::ServerBuilder& builde
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              static_cast<int>(absl::ToInt64Milliseconds(kHandshakeTimeout)));
-  // A client that does not even read its socket blocks a write, which no cancellation can take back. The
-  // connection's TCP_USER_TIMEOUT closes it, which frees what the write held; pings find those that are gone.
+  // A client that does not even read its socket blocks a write, which cannot be cancelled. The connection's
+  // TCP_USER_TIMEOUT closes it and so frees the write's memory. Pings find clients that have gone.
   const int send_timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options.send_timeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, send_timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, send_timeout_ms);

@@ -8,7 +8,7 @@
 
 namespace warpline {
 
-// Sets the limits and times of messages and connections.
+// Sets the limits and timeouts of messages and connections.
 void SetArguments(const RpcServer::Options& options, grpc::ServerBuilder& builder);
 
 }  // namespace warpline

@@ -1,4 +1,4 @@
-// Small messages as text.
+// Converts small messages to and from text.
 #ifndef WARPLINE_SERVER_RPC_SLICES_H_
 #define WARPLINE_SERVER_RPC_SLICES_H_
 

@@ -16,14 +16,14 @@ namespace warpline {
 namespace {
 
 constexpr int kMaxPage = 1000;
-// The ids of one request: a whole page of a list.
+// The maximum number of ids in one request: a whole page of a list.
 constexpr int kMaxIds = 1000;
 
 absl::Status CheckId(const std::string& id) {
   return id.empty() ? FieldError("id", "missing") : absl::OkStatus();
 }
 
-// The ids of a request that names many.
+// Returns the ids of a request that may name many.
 template <typename Request>
 absl::StatusOr<std::vector<std::string>> IdsOf(const Request& request) {
   if (!request.id().empty()) return FieldError("ids", "given together with id");
@@ -101,7 +101,8 @@ absl::StatusOr<v1::ListResponse> ListTensors(const v1::ListRequest& request, Own
   for (const TensorStore::Info& info : infos) {
     if (response.tensors_size() < page) *response.add_tensors() = ToProto(info);
   }
-  // A token is where to go on: the last id. One more than a page tells whether there are more.
+  // A page token is the last id of a page. One more tensor than a page was asked for, to see whether there
+  // are more.
   if (infos.size() > static_cast<std::size_t>(page)) {
     response.set_next_page_token(response.tensors(page - 1).resident().id());
   }

@@ -1,4 +1,4 @@
-// The work that TensorService does for each of its requests, apart from calls and transfers.
+// The work of TensorService for each request, without calls and transfers.
 #ifndef WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
 #define WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
 
@@ -14,13 +14,13 @@
 
 namespace warpline {
 
-// Errors are the store's, with the field. All are thread-safe.
+// Errors are those of the store, with the field. All functions are thread-safe.
 
-// `devices`: how many there are.
+// `devices` is the number of devices.
 absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request, const Caller& caller,
                                                int devices, TensorStore& tensors);
-// Returns the memory of each tensor, which whoever has time for it is to give back: this may take a while
-// unless FreesAtOnce.
+// Returns the memory of each tensor. A thread that has time must free it: this may take a while, unless
+// FreesAtOnce.
 absl::StatusOr<std::vector<Buffer>> DropTensors(const v1::DropRequest& request, OwnerId owner,
                                                 TensorStore& tensors);
 bool FreesAtOnce(std::span<const Buffer> memory);
@@ -29,7 +29,7 @@ absl::StatusOr<v1::RenewResponse> RenewTensors(const v1::RenewRequest& request, 
 absl::StatusOr<v1::ListResponse> ListTensors(const v1::ListRequest& request, OwnerId owner,
                                              const TensorStore& tensors);
 
-// The data that a GetRequest asks for: a tensor in use, and a range within that tensor.
+// The data that a GetRequest asks for: a tensor in use, and a range of that tensor.
 struct AskedRange {
   TensorStore::Reading reading;
   ByteRange range;

@@ -17,7 +17,8 @@
 namespace warpline {
 namespace {
 
-// Calls in progress at one time. A page of a list has some 100 KB, and a request about many tensors 40 KB.
+// The maximum number of calls in progress. A page of a list takes some 100 KB, and a request about many
+// tensors 40 KB.
 constexpr int kMaxCreating = 256;
 constexpr int kMaxListing = 64;
 constexpr int kMaxMany = 64;
@@ -35,7 +36,7 @@ TensorService::TensorService(const Engine& engine, Metrics& metrics)
 void TensorService::Create(UnaryCall& call) {
   absl::StatusOr<FairBudget::Part> place = creating_.Take(call.caller().claimant);
   if (!place.ok()) return call.RespondError(place.status());
-  // Not here, because memory that the device does not have at hand takes milliseconds.
+  // Not on this thread: allocating memory that is not ready on the device takes milliseconds.
   engine_.compilers.Post(call.caller().claimant, [this, &call, place = *std::move(place)] {
     AnswerCall<v1::CreateRequest, v1::CreateResponse>(
         call, [&](const v1::CreateRequest& request) -> absl::StatusOr<v1::CreateResponse> {
@@ -44,7 +45,7 @@ void TensorService::Create(UnaryCall& call) {
                            CreateTensor(request, call.caller(), devices, engine_.tensors));
           v1::CreateResponse response;
           *response.mutable_tensor() = ToProto(info);
-          // A client that has given up does not know of it.
+          // A client that has given up does not know the id.
           call.OnNotSent([this, owner = call.caller().owner, id = info.id] {
             static_cast<void>(engine_.tensors.Drop(owner, id));
           });
@@ -93,7 +94,7 @@ void TensorService::Renew(UnaryCall& call) {
                                  });
 }
 
-// A page takes a millisecond, which the thread that receives calls does not have.
+// A page takes a millisecond, which is too long for the thread that receives calls.
 void TensorService::List(UnaryCall& call) {
   absl::StatusOr<FairBudget::Part> place = listing_.Take(call.caller().claimant);
   if (!place.ok()) return call.RespondError(place.status());

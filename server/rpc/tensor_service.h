@@ -1,4 +1,4 @@
-// TensorService: resident tensors are made, filled, read and given up.
+// TensorService: creates, fills, reads and drops resident tensors.
 #ifndef WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
 #define WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
 
@@ -23,10 +23,10 @@ namespace warpline {
 
 class UnaryCall;
 
-// Thread-safe. What it is given outlives it, and it outlives the calls.
+// Thread-safe. Its arguments outlive it, and it outlives the calls.
 class TensorService {
  public:
-  // The components that a stream of chunks passes through.
+  // The components that a stream of chunks uses.
   struct Engine {
     Backend& backend;
     TensorStore& tensors;
@@ -47,7 +47,7 @@ class TensorService {
   std::unique_ptr<MessageStream::Handler> NewGet(const Caller& caller);
 
  private:
-  // Has `answer` end a call whose request may name many ids, perhaps on another thread.
+  // Lets `answer` end a call whose request may name many ids, perhaps on another thread.
   template <typename Request, typename Answer>
   void AnswerForIds(UnaryCall& call, const Answer& answer);
 

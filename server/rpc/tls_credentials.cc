@@ -11,8 +11,8 @@
 namespace warpline {
 namespace {
 
-// gRPC's C++ interface to certificates that change has no other provider than the one that reads files, so
-// this is the interface below it.
+// gRPC's C++ interface to changing certificates offers only a provider that reads files, so this class uses
+// the interface below it.
 class StoreCredentials final : public grpc::ServerCredentials {
  public:
   explicit StoreCredentials(const CertificateStore& store) : store_(store) {
@@ -23,7 +23,7 @@ class StoreCredentials final : public grpc::ServerCredentials {
   }
   ~StoreCredentials() override { grpc_server_credentials_release(credentials_); }
 
-  // Nothing of a call's metadata says who the client is.
+  // The client's identity does not depend on the metadata of a call.
   void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
 
  private:
@@ -31,7 +31,7 @@ class StoreCredentials final : public grpc::ServerCredentials {
     return grpc_server_add_http2_port(server, address.c_str(), credentials_);
   }
 
-  // gRPC calls this when the server starts and for each connection that begins.
+  // gRPC calls this when the server starts, and for each new connection.
   static grpc_ssl_certificate_config_reload_status Fetch(void* self,
                                                          grpc_ssl_server_certificate_config** config) {
     return static_cast<StoreCredentials*>(self)->Fetch(config);
@@ -39,13 +39,13 @@ class StoreCredentials final : public grpc::ServerCredentials {
   grpc_ssl_certificate_config_reload_status Fetch(grpc_ssl_server_certificate_config** config) {
     const std::shared_ptr<const Certificates> current = store_.current();
     MutexLock lock(&mutex_);
-    // gRPC lets clients resume sessions, and a certificate that has expired since is not looked at again
-    // then. What it makes of a new configuration has new keys for that, so nobody can.
+    // gRPC lets clients resume sessions, and does not check then whether a certificate has expired since.
+    // Each new configuration has new session keys, so no session can be resumed.
     if (current == fetched_ && !store_.verifies_clients())
       return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair = {current->key_pem.c_str(), current->chain_pem.c_str()};
-    // gRPC 1.51 ends the process over a null, and takes no empty list. Where it asks clients for no
-    // certificate, it does not use this.
+    // gRPC 1.51 aborts the process for a null, and does not accept an empty list. This value is not used if
+    // clients are not asked for certificates.
     const std::string& client_ca = store_.verifies_clients() ? current->client_ca_pem : current->chain_pem;
     *config = grpc_ssl_server_certificate_config_create(client_ca.c_str(), &pair, 1);
     fetched_ = current;
@@ -65,7 +65,7 @@ std::shared_ptr<grpc::ServerCredentials> NewTlsCredentials(const CertificateStor
 }
 
 std::string PeerIdentity(const grpc::AuthContext& context) {
-  // Other properties are those of the connection, or of what the client says without proof.
+  // Other properties describe the connection, or are claims of the client without proof.
   if (!context.IsPeerAuthenticated()) return "anonymous";
   const std::vector<grpc::string_ref> subjects = context.FindPropertyValues(GRPC_X509_SUBJECT_PROPERTY_NAME);
   if (subjects.size() != 1) return "cert:";

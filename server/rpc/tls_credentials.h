@@ -1,4 +1,4 @@
-// gRPC's side of the server's certificates, and who a client is by its own.
+// Gives the server's certificates to gRPC, and identifies a client by its own certificate.
 #ifndef WARPLINE_SERVER_RPC_TLS_CREDENTIALS_H_
 #define WARPLINE_SERVER_RPC_TLS_CREDENTIALS_H_
 
@@ -12,17 +12,16 @@
 
 namespace warpline {
 
-// Each connection that begins gets the store's certificates of that moment; those that are open stay as they
-// are. If the store verifies clients, one without a certificate that the CA has signed does not get through,
-// and none resumes an earlier session.
-// The store outlives the server that has these credentials.
+// Each new connection gets the store's certificates of that moment; open connections keep theirs. If the
+// store verifies clients, a client without a certificate signed by the CA is refused, and no client can
+// resume an earlier session. The store outlives the server that has these credentials.
 //
-// gRPC's FileWatcherCertificateProvider is not used: it hands on a key and a certificate that do not belong
-// together, with which no new connection succeeds until the next change.
+// gRPC's FileWatcherCertificateProvider is not used: it may pass on a key and a certificate that do not
+// match, and then no new connection succeeds until the next change.
 std::shared_ptr<grpc::ServerCredentials> NewTlsCredentials(const CertificateStore& store);
 
-// "cert:<subject of the client's certificate>", the subject as gRPC prints it, for a connection whose client
-// has shown a certificate, which was then verified, and "cert:" if it has none; "anonymous" for any other.
+// Returns "cert:" and the subject of the client's verified certificate, as gRPC prints it, or only "cert:" if
+// it has no subject. "anonymous" for connections without a verified certificate.
 std::string PeerIdentity(const grpc::AuthContext& context);
 
 }  // namespace warpline

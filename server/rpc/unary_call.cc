@@ -16,8 +16,8 @@
 namespace warpline {
 namespace {
 
-// Larger responses are sent by whoever has them: it takes a while, in which the polling thread would receive
-// nothing.
+// Larger responses are sent by the thread that has them: this takes a while, in which the polling thread
+// would receive nothing.
 constexpr std::size_t kPostedBytes = 64 << 10;
 
 }  // namespace
@@ -34,9 +34,8 @@ UnaryCall::UnaryCall(const UnaryMethod& method, const Server& server, std::uniqu
       request_id_(RequestId(incoming_->context())),
       number_(nvtx::RequestNumber::Next()),
       received_(MonotonicClock::now()),
-      // Converted once, so that from here on no change of the wall clock matters. absl::Now() would notice
-      // one up to two seconds later than gRPC, which asks the kernel; until then all deadlines would be wrong
-      // by it.
+      // Converted once, so that later changes of the wall clock have no effect. absl::Now() notices a change
+      // up to two seconds later than gRPC, which asks the kernel. Until then all deadlines would be wrong.
       deadline_(After(absl::FromChrono(incoming_->context().deadline() - std::chrono::system_clock::now()))) {
   server_.counts.AddBusy();
   incoming_->OnDone(&done_tag_);
@@ -51,7 +50,7 @@ void UnaryCall::Begin() {
   }
   std::optional<grpc::ByteBuffer> message = incoming_->TakeMessage();
   if (!message.has_value()) {
-    // The client sent no message, or was cancelled while it did: the end of the call will tell.
+    // The client sent no message, or cancelled while it was sending. The end of the call will show which.
     cut_short_ = true;
     return RespondError(absl::InvalidArgumentError("the call ended without a message"));
   }
@@ -64,7 +63,7 @@ void UnaryCall::DoneTag::Proceed(bool ok) {
     {
       MutexLock lock(&call.cancel_mutex_);
       call.cancelled_.store(true, std::memory_order_relaxed);
-      // Moved out, so that what it holds goes even if the call lives on.
+      // Moved out, so that its captures are destroyed even if the call lives on.
       hook = std::exchange(call.on_cancel_, nullptr);
     }
     if (hook) hook();
@@ -131,7 +130,7 @@ void UnaryCall::RespondError(const absl::Status& error) {
 }
 
 void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status status) {
-  // The handler does not need those parts of the message that it did not use.
+  // The handler no longer needs unused parts of the message.
   message_.Clear();
   provisional_ticket_.Return();
   if (awaits_device_) server_.counts.AddBusy();
@@ -197,11 +196,11 @@ void UnaryCall::Send() {
     if (send_after_it_) return;
   }
   grpc::GenericServerAsyncReaderWriter& stream = incoming_->stream();
-  // The call may be gone, or its slot be asked for, before gRPC returns from here.
+  // The call may be deleted, or its response slot needed, before gRPC returns from here.
   const std::optional<grpc::ByteBuffer> response = std::exchange(response_, std::nullopt);
   const grpc::Status status = std::exchange(status_, grpc::Status());
-  // gRPC orders what is done before this and what OnSent does, but a sanitizer sees only the watchdog's lock
-  // do so.
+  // gRPC orders the code before this line before OnSent, but a sanitizer sees only the order by the
+  // watchdog's lock.
   server_.watchdog.Add(*this);
   if (response.has_value()) {
     stream.WriteAndFinish(*response, grpc::WriteOptions(), status, &sent_tag_);
@@ -238,7 +237,7 @@ void UnaryCall::Unref() {
 
 void UnaryCall::Delete() {
   server_.counts.RemoveBusy();
-  // It counts as in progress until the last, so that what it uses is still there.
+  // It counts as in progress until the end, so that everything it uses still exists.
   const std::unique_ptr<IncomingCall> incoming = std::move(incoming_);
   delete this;
 }

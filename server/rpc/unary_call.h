@@ -1,4 +1,4 @@
-// One unary RPC, as raw bytes.
+// One unary RPC, with messages as raw bytes.
 #ifndef WARPLINE_SERVER_RPC_UNARY_CALL_H_
 #define WARPLINE_SERVER_RPC_UNARY_CALL_H_
 
@@ -34,33 +34,32 @@ namespace warpline {
 
 class UnaryCall;
 
-// A method as the server knows it. It outlives its calls.
+// A method of the server. It outlives its calls.
 struct UnaryMethod {
   std::string service;
   std::string name;
-  // Runs while a tag of the completion queue proceeds, when the request's message is whole, and must not
-  // block. It leads to exactly one Respond or RespondError.
+  // Called when the request's message is complete, while a tag of the completion queue proceeds. Must not
+  // block. Leads to exactly one Respond or RespondError.
   std::function<void(UnaryCall&)> handle;
-  // True if `handle` takes the message. A message that is not taken is not decompressed either.
+  // True if `handle` uses the message. Otherwise the message is not even decompressed.
   bool takes_message = true;
-  // The largest message, decompressed, where that is less than the server's; larger ones are refused before
-  // any of it is copied or parsed.
+  // The maximum size of a decompressed message, if that is less than the server's limit. Larger messages are
+  // refused before any part is copied or parsed.
   std::size_t max_message_bytes = std::numeric_limits<std::size_t>::max();
-  // True if `handle` has more to do than to answer. If other calls are in progress, `handle` then runs on a
-  // thread of the crew, so that the polling thread goes on receiving.
+  // True if `handle` does more than answer. If other calls are in progress, `handle` then runs on a thread of
+  // the crew, so that the polling thread can continue to receive.
   bool computes = false;
-  // True if callers need not say who they are, even where callers are asked.
+  // True if callers need not identify themselves, even if other methods require it.
   bool open_to_all = false;
-  // True if the method is served to the end. Calls of other methods are refused if they come once the server
-  // drains.
+  // True if the method is served until the end. Calls of other methods are refused if they arrive after the
+  // server began to drain.
   bool while_draining = false;
   MethodSeries series = MethodSeries();
 };
 
-// From the message of a call on, the message is decompressed, and the call is handled and answered. It
-// deletes itself once gRPC has let go of it, and the watchdog too. Everything runs while a tag of its
-// completion queue proceeds, except `handle`, which the crew may run, and Respond and RespondError, which any
-// one thread may call.
+// Decompresses the message of a call, then lets it be handled and answered. It deletes itself once gRPC and
+// the watchdog have released it. Everything runs while a tag of its completion queue proceeds, except
+// `handle`, which the crew may run, and Respond and RespondError, which any single thread may call.
 class UnaryCall final : private SendWatchdog::Call {
  public:
   // The state that all calls of a server share. It outlives the calls.
@@ -76,54 +75,54 @@ class UnaryCall final : private SendWatchdog::Call {
 
   static void Start(const UnaryMethod& method, const Server& server, std::unique_ptr<IncomingCall> incoming);
 
-  // The request's bytes, decompressed. The caller now holds the only reference. Once.
+  // Returns the request's bytes, decompressed. The caller then has the only reference. Call once.
   MessageSlices TakeRequest() { return std::move(message_); }
-  // Gives back what was admitted for the decompression of the message. Whoever asks for the real ticket does
-  // so just after this.
+  // Returns the ticket for the decompression of the message. Call this just before requesting the real
+  // ticket.
   void ReturnProvisionalTicket() { provisional_ticket_.Return(); }
   const std::string& request_id() const override { return request_id_; }
   nvtx::RequestNumber number() const { return number_; }
   MonotonicTime deadline() const { return deadline_; }  // kNever if the client set none
-  // When the message was whole.
+  // When the message was complete.
   MonotonicTime received() const { return received_; }
   const Caller& caller() const { return incoming_->caller(); }
-  // Returns who the client is by its certificate (see PeerIdentity in tls_credentials.h).
+  // Returns the client's identity by its certificate (see PeerIdentity in tls_credentials.h).
   std::string Client() const;
   // Returns whether other calls are in progress, so that the thread that handles this call has more to do.
   bool crowded() const { return server_.counts.busy() > 1; }
-  // From here to its answer the call waits for a device, for so long that it keeps no thread of ours busy:
-  // other calls are not crowded by it. Once, before the answer.
+  // From now until its answer the call waits for a device, so long that it keeps no thread of ours busy: it
+  // does not make other calls crowded. Call once, before the answer.
   void AwaitDevice() {
     awaits_device_ = true;
     server_.counts.RemoveBusy();
   }
-  // True from when the client cancelled or the deadline passed.
+  // True once the client has cancelled or the deadline has passed.
   const std::atomic<bool>& cancelled() const { return cancelled_; }
-  // The hook is called while a tag of the queue proceeds, when that happens before the response; or at once
-  // if it has happened. Set it inside `handle`.
+  // Sets a hook for the cancellation. It is called while a tag of the queue proceeds, if the call is
+  // cancelled before the response, or at once if it already has been. Set it inside `handle`.
   void OnCancel(std::function<void()> hook);
 
-  // Adds an entry to the initial metadata, which go with the answer. Before the answer.
+  // Adds an entry to the initial metadata, which are sent with the answer. Call it before the answer.
   void AddMetadata(const std::string& key, const std::string& value) {
     incoming_->context().AddInitialMetadata(key, value);
   }
-  // Sends the initial metadata with this entry, ahead of the answer. From here on the call waits for its
-  // client: `stalled` is called if the send timeout passes without Touch. Once.
+  // Sends the initial metadata with this entry, before the answer. From now on the call waits for its client:
+  // `stalled` is called if the send timeout passes without Touch. Call once.
   void SendMetadataAndWait(const std::string& key, const std::string& value, std::function<void()> stalled);
   void Touch() { server_.watchdog.Touch(*this); }
-  // It does not wait any more. Before the answer, if it has waited.
+  // Ends the wait. Must be called before the answer if the call has waited.
   void StopWaiting();
-  // Bytes of the call that travel in others: its line in the log counts them, those of the response only if
-  // the call ends with OK, and the lines of the others are left out.
+  // Counts bytes of this call that other calls transfer. This call's log line includes them (those of the
+  // response only if the call ends with OK), and the other calls have no lines.
   void CountRequestApart(std::size_t bytes) { request_bytes_apart_ = bytes; }
   void CountResponseApart(std::size_t bytes) { response_bytes_apart_ = bytes; }
-  // The call has no line in the log if it ends with OK.
+  // The call gets no log line if it ends with OK.
   void BelongToAnother() { belongs_to_another_ = true; }
 
-  // The hook is called if the client is found not to have got the response that comes next. Set it before
+  // Sets a hook that is called if the client turns out not to have received the next response. Set it before
   // Respond.
   void OnNotSent(std::function<void()> hook) { on_not_sent_ = std::move(hook); }
-  // Ends the call. After this it may be gone.
+  // Ends the call, which may be deleted by this.
   void Respond(grpc::ByteBuffer response);
   void RespondError(const absl::Status& status);
 
@@ -178,15 +177,15 @@ class UnaryCall final : private SendWatchdog::Call {
   Mutex cancel_mutex_;
   std::function<void()> on_cancel_ ABSL_GUARDED_BY(cancel_mutex_);
   std::atomic<bool> cancelled_ = false;
-  // gRPC must have taken the metadata before it is given the answer.
+  // gRPC must have taken the metadata before it gets the answer.
   Mutex metadata_mutex_;
   bool sending_metadata_ ABSL_GUARDED_BY(metadata_mutex_) = false;
   bool send_after_it_ ABSL_GUARDED_BY(metadata_mutex_) = false;
-  std::function<void()> on_stalled_ ABSL_GUARDED_BY(metadata_mutex_);  // while the call waits
+  std::function<void()> on_stalled_ ABSL_GUARDED_BY(metadata_mutex_);  // set while the call waits
   std::size_t request_bytes_apart_ = 0, response_bytes_apart_ = 0;
   bool belongs_to_another_ = false;
   bool awaits_device_ = false;
-  bool cut_short_ = false;           // the message never became whole
+  bool cut_short_ = false;           // the message never became complete
   std::atomic<int> references_ = 2;  // one for the response, one for the done tag
 };
 

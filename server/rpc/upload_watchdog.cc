@@ -10,13 +10,13 @@ namespace {
 
 constexpr absl::Duration kPeriod = absl::Milliseconds(250);
 
-// HTTP/2's first window: whoever sends less than that is not waiting for us.
+// HTTP/2's first window: a client that has sent less is not waiting for us.
 constexpr std::uint64_t kProgressBytes = 64 << 10;
 
-// Two seconds of the default send timeout.
+// A drain divides the send timeout by this: the default becomes two seconds.
 constexpr int kDrainShare = 15;
 
-// A message that comes as fast as the network allows arrives sooner, but for very large ones.
+// A message that arrives at network speed takes less time, unless it is very large.
 constexpr absl::Duration kSlowAfter = absl::Milliseconds(100);
 
 }  // namespace

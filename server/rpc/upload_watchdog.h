@@ -1,4 +1,4 @@
-// Gives up uploads that stand still.
+// Gives up stalled uploads.
 #ifndef WARPLINE_SERVER_RPC_UPLOAD_WATCHDOG_H_
 #define WARPLINE_SERVER_RPC_UPLOAD_WATCHDOG_H_
 
@@ -14,9 +14,9 @@
 
 namespace warpline {
 
-// Looks at the uploads of all polling threads four times a second, on a thread of its own. Each upload must
-// receive 64 KiB within the send timeout. Once the server drains it asks for the same rate in a fifteenth of
-// that time, so that an upload that stands still does not delay the end of the server. Thread-safe.
+// Checks the uploads of all polling threads four times a second, on its own thread. Each upload must receive
+// 64 KiB within the send timeout. Once the server drains, it must receive them within a fifteenth of that
+// time, so that a stalled upload does not delay the end of the server. Thread-safe.
 class UploadWatchdog {
  public:
   // The threads outlive this.

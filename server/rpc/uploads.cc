@@ -31,8 +31,8 @@ int Uploads::Look(const Progress& progress, absl::Duration slow_after, Monotonic
   const MonotonicTime overdue = now - absl::ToChronoNanoseconds(progress.window);
   const MonotonicTime slow = now - absl::ToChronoNanoseconds(slow_after);
   int given_up = 0;
-  // Uploads that go on move to the end of the list. So the loop ends at the upload that was last when it
-  // began.
+  // Uploads that make progress move to the end of the list. So the loop ends at the upload that was last when
+  // it began.
   Upload* const end = last_;
   for (Upload *upload = first_, *next = nullptr; upload != nullptr; upload = upload == end ? nullptr : next) {
     next = upload->next_;
@@ -52,7 +52,7 @@ int Uploads::Look(const Progress& progress, absl::Duration slow_after, Monotonic
       continue;
     }
     upload->given_up_ = true;
-    connection.AddUpload(-1);  // which leaves more for those behind it
+    connection.AddUpload(-1);  // the remaining uploads then need fewer bytes
     upload->GiveUp();
     ++given_up;
   }

@@ -11,12 +11,12 @@
 
 namespace warpline {
 
-// One such call. It is a member of one Uploads at most.
+// One such call. It is a member of at most one Uploads.
 class Upload {
  public:
-  // The call cannot go on. Called once.
+  // Ends the call, which makes no progress. Called once.
   virtual void GiveUp() = 0;
-  // The message takes its time: until it has come, the call keeps no thread busy. Called once at most.
+  // The message takes long, so the call keeps no thread busy until it has arrived. Called at most once.
   virtual void OnSlow() = 0;
 
  protected:
@@ -33,12 +33,12 @@ class Upload {
   bool given_up_ = false;
 };
 
-// gRPC hands a message over only when it is whole, so nothing tells how far one upload is. What can be seen
-// is how many bytes came over its connection: that must be `bytes` for each upload of the connection within
-// `window`, or the upload is given up. So an upload that stands still ends, and a connection that sends a
-// byte now and then does not keep a hundred others alive.
+// gRPC passes on a message only when it is complete, so the progress of one upload is unknown. Only the bytes
+// received on its connection are known: they must be at least `bytes` for each upload of the connection
+// within `window`, or the upload is given up. So a stalled upload ends, and a connection that sends a byte
+// now and then cannot keep a hundred uploads alive.
 //
-// The list of one polling thread, oldest first. Not thread-safe: it is used while a tag of the thread's queue
+// The list of one polling thread, oldest first. Not thread-safe: use it while a tag of the thread's queue
 // proceeds, or through PollingThread::BetweenTags.
 class Uploads {
  public:
@@ -50,7 +50,7 @@ class Uploads {
   // `connection` must outlive the membership.
   void Add(Upload& upload, Connection& connection, MonotonicTime now);
   void Remove(Upload& upload);
-  // Calls OnSlow of those that began at least `after` ago, and GiveUp of those that have not made the
+  // Calls OnSlow for uploads that began at least `slow_after` ago, and GiveUp for those without enough
   // progress. Returns how many it gave up.
   int Look(const Progress& progress, absl::Duration slow_after, MonotonicTime now);
 

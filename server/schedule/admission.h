@@ -1,5 +1,5 @@
-// The budget of admitted work: so many jobs, so many bytes, shared fairly. What exceeds it is refused at
-// once.
+// The budget of admitted work: a number of jobs and of bytes, shared fairly between clients. What does not
+// fit is refused at once.
 #ifndef WARPLINE_SERVER_SCHEDULE_ADMISSION_H_
 #define WARPLINE_SERVER_SCHEDULE_ADMISSION_H_
 
@@ -23,14 +23,15 @@ namespace warpline {
 
 class Admission;
 
-// A part of the budget: one job, and bytes. It is returned when the ticket is destroyed. Empty by default.
+// A part of the budget: one job and some bytes. It is returned when the ticket is destroyed. Empty by
+// default.
 class Ticket {
  public:
   Ticket() = default;
   Ticket(Ticket&& other) noexcept { *this = std::move(other); }
   Ticket& operator=(Ticket&& other) noexcept;
   ~Ticket() { Return(); }
-  // Says that the job has ended, and that the part is kept only until the client has read the result.
+  // Marks the job as ended: the ticket is now kept only until the client has read the result.
   void MarkUnread();
   void Return();
 
@@ -54,37 +55,37 @@ class Admission {
   struct Options {
     std::int64_t max_jobs = 0;
     std::int64_t max_bytes = 0;  // of requests and results together
-    // A request of at most `small_bytes` is small. A quarter of the jobs is kept for small requests. Beyond
-    // max_bytes they get `reserved_bytes` more, or a quarter of max_bytes if that is less.
+    // A request of at most `small_bytes` is small. A quarter of the jobs is reserved for small requests.
+    // Beyond max_bytes these get `reserved_bytes` more, or a quarter of max_bytes if that is less.
     std::int64_t small_bytes = 128 << 10;
     std::int64_t reserved_bytes = std::int64_t{64} << 20;
-    absl::Duration retry_after = absl::Milliseconds(50);  // told to those refused
+    absl::Duration retry_after = absl::Milliseconds(50);  // the delay that refused clients are told
     LimitsOf limits_of = nullptr;
-    OwnerMetrics* owner_metrics = nullptr;  // null where there are no identities
+    OwnerMetrics* owner_metrics = nullptr;  // null if there are no identities
   };
   Admission(Options options, Metrics& metrics);
 
-  // INVALID_ARGUMENT if all of the budget would not do.
+  // INVALID_ARGUMENT if the bytes are more than the whole budget.
   absl::Status CheckFits(std::int64_t bytes) const;
-  // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, UNAVAILABLE once draining. While more
-  // than half of the budget is spent, each share beside others gets an equal part at most, and so does each
-  // client of a share. A client that has not read results of more than half of the budget's bytes gets
-  // nothing before it has read some. Beyond its own quota an owner gets nothing, whatever others leave.
-  // `size` decides whether the request is small; it may be more than the bytes that it takes of the budget.
+  // RESOURCE_EXHAUSTED with a retry delay when the budget is used up, UNAVAILABLE once draining. While more
+  // than half of the budget is in use, each share gets at most an equal part of it, and so does each client
+  // within its share. A client with unread results of more than half of the budget's bytes gets nothing until
+  // it has read some. An owner never gets more than its quota, even if the rest is unused. `size` decides
+  // whether the request is small; it may be larger than `bytes`, which count in the budget.
   absl::StatusOr<Ticket> Admit(std::int64_t bytes, const Caller& caller, std::int64_t size);
   absl::StatusOr<Ticket> Admit(std::int64_t bytes, const Caller& caller) {
     return Admit(bytes, caller, bytes);
   }
-  // Bytes for the transfers of a job that has been admitted already: no further job.
+  // Admits bytes for the transfers of a job that has already been admitted. Counts no further job.
   absl::StatusOr<Ticket> AdmitMore(std::int64_t bytes, const Caller& caller) {
     return Take({.caller = caller, .bytes = bytes, .small = IsSmall(bytes), .jobs = 0});
   }
-  // Returns the most bytes that this owner can have admitted at one time, whatever others leave.
+  // Returns the most bytes that this owner can have admitted at one time if the budget is otherwise unused.
   std::int64_t MostBytesOf(OwnerId owner) const;
 
-  // From now on nothing is admitted.
+  // After this call nothing is admitted.
   void Drain();
-  // Waits until every ticket is back; false if that did not happen by the deadline.
+  // Waits until all tickets have been returned. Returns false if that has not happened by the deadline.
   bool AwaitIdle(MonotonicTime deadline);
 
  private:
@@ -94,7 +95,7 @@ class Admission {
   };
   struct ShareUse {
     Use use;
-    std::int64_t clients = 0;  // that have tickets
+    std::int64_t clients = 0;  // clients that have tickets
   };
   struct ClientUse {
     Use use;
@@ -105,19 +106,19 @@ class Admission {
     std::string text;
   };
   absl::StatusOr<Ticket> Take(const Ticket::Part& part);
-  // Why the part is refused; nothing if it is not.
+  // Returns why the part is refused, or nothing if it is admitted.
   std::optional<Refusal> WhyNot(const Ticket::Part& part, const OwnerLimits& limits) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Refusal> BeyondQuota(const Ticket::Part& part, const OwnerLimits& limits) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `sharers`: how many have equal parts of the budget, this one included.
+  // `sharers`: the number of claimants that get equal parts of the budget, including this one.
   std::optional<Refusal> BeyondShare(const Ticket::Part& part, const Use& own, std::int64_t sharers) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsSmall(std::int64_t bytes) const { return bytes <= options_.small_bytes; }
   std::int64_t LimitWithReserve() const {
     return options_.max_bytes + std::min(options_.reserved_bytes, options_.max_bytes / 4);
   }
-  // Adds so many jobs of this size, or takes them away.
+  // Adds `tickets` tickets like this one to all counts, or removes them if `tickets` is negative.
   void Count(const Ticket::Part& part, int tickets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MarkUnread(const Ticket::Part& part);
   void Return(const Ticket::Part& part);
@@ -126,7 +127,7 @@ class Admission {
   Metrics& metrics_;
   Mutex mutex_;
   Use all_ ABSL_GUARDED_BY(mutex_);
-  Use large_ ABSL_GUARDED_BY(mutex_);  // the part of it that is not small
+  Use large_ ABSL_GUARDED_BY(mutex_);  // the part of all_ that is not small
   // The shares and the clients that have tickets.
   absl::flat_hash_map<OwnerId, ShareUse> shares_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Claimant, ClientUse> clients_ ABSL_GUARDED_BY(mutex_);

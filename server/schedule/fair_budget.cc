@@ -10,7 +10,7 @@ namespace {
 
 std::int64_t ThreeQuarters(std::int64_t units) { return units - units / 4; }
 
-// The map keeps only those that hold some.
+// Entries that drop to 0 are removed from the map.
 template <typename Map, typename Key>
 void AddTo(Map& map, const Key& key, std::int64_t units) {
   const auto entry = map.try_emplace(key, 0).first;
@@ -64,8 +64,8 @@ absl::StatusOr<FairBudget::Part> FairBudget::Take(const Claimant& claimant, std:
 std::int64_t FairBudget::LimitOf(const Claimant& claimant) const {
   const std::int64_t share_held = Held(claimant.share), held = Held(claimant);
   const std::int64_t share_limit = ThreeQuarters(options_.total - (used_ - share_held));
-  // An identity has no clients between whom it would be shared, and the first of a client is for the share to
-  // give.
+  // An identity (client 0) has no clients that share its part, so it may use all of it. So may a client that
+  // holds nothing yet, if the first units are granted.
   const std::int64_t others = share_held - held;
   const std::int64_t left = std::max<std::int64_t>(share_limit - others, 0);
   const bool is_granted = options_.first_is_granted && held == 0;

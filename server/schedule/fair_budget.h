@@ -1,4 +1,4 @@
-// A budget of anything that clients hold for as long as they like, shared fairly between them.
+// A budget of units that clients may hold for any length of time, shared fairly between them.
 #ifndef WARPLINE_SERVER_SCHEDULE_FAIR_BUDGET_H_
 #define WARPLINE_SERVER_SCHEDULE_FAIR_BUDGET_H_
 
@@ -15,28 +15,28 @@
 
 namespace warpline {
 
-// Nobody gives back what others wait for, so something must be left for those who come later: a share may
-// hold three quarters of what the other shares leave, and a client of a share three quarters of what the
-// share's other clients leave of that. So one share alone may hold 3/4, two 3/7 each, three 3/10, and a new
-// one finds room each time. (Dynamic thresholds: A. K. Choudhury, E. L. Hahne, "Dynamic Queue Length
+// Clients decide when they return units, so some must be left for those who come later. A share may hold
+// three quarters of what the other shares leave. Of that, a client may hold three quarters of what the
+// share's other clients leave. So one share alone may hold 3/4, two shares 3/7 each, three 3/10 each, and a
+// new share always finds room. (Dynamic thresholds: A. K. Choudhury, E. L. Hahne, "Dynamic Queue Length
 // Thresholds for Shared-Memory Packet Switches", 1998, with alpha = 3.) The first units of a share are never
-// refused while any are left, however few these are. A budget whose units are taken many at a time cannot
-// promise that: one call would take everything.
+// refused while any are left, even if few are left. A budget from which many units are taken at a time cannot
+// promise that, because one call would take everything.
 //
 // Thread-safe. Outlives its parts.
 class FairBudget {
  public:
   struct Options {
     std::int64_t total = 0;  // units
-    std::string what;        // they are, in the plural: "transfers"
+    std::string what;        // name of the units, in the plural: "transfers"
     absl::Duration retry_after = absl::Milliseconds(50);
-    bool first_is_granted = true;  // the first units of a share, and of a client the share's own limit
+    bool first_is_granted = true;  // first units: a share gets any that are left, a client its share's limit
   };
   explicit FairBudget(Options options) : options_(std::move(options)) {}
   FairBudget(const FairBudget&) = delete;
   FairBudget& operator=(const FairBudget&) = delete;
 
-  // Units that somebody holds. They are given back when this is destroyed. Empty by default.
+  // Units that a claimant holds. They are returned when this is destroyed. Empty by default.
   class Part {
    public:
     Part() = default;
@@ -52,7 +52,7 @@ class FairBudget {
     std::int64_t units_ = 0;
   };
 
-  // RESOURCE_EXHAUSTED with the figures, and with a delay, if the claimant may not have so many more.
+  // RESOURCE_EXHAUSTED, with the figures and a delay, if the claimant may not have that many more units.
   absl::StatusOr<Part> Take(const Claimant& claimant, std::int64_t units = 1);
   std::int64_t total() const { return options_.total; }
   std::int64_t used() const;
@@ -62,7 +62,7 @@ class FairBudget {
   std::int64_t held(OwnerId share) const;
 
  private:
-  // How much the claimant may hold, with what it has, as things stand.
+  // Returns how much the claimant may hold at present, including what it holds already.
   std::int64_t LimitOf(const Claimant& claimant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::int64_t Held(OwnerId share) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::int64_t Held(const Claimant& claimant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -16,15 +16,15 @@
 
 namespace warpline {
 
-// Accounts of the cost that each of several users has been served, in a virtual time, by start-time fair
-// queueing (P. Goyal, H. M. Vin, H. Cheng, "Start-time Fair Queueing", 1996): of the users that wait, the one
-// that was served least is next. A user that comes back after a pause starts at the present virtual time, so
-// nobody saves up a claim by waiting. Not thread-safe.
+// Accounts of the cost that each user has been served, in virtual time, by start-time fair queueing (P.
+// Goyal, H. M. Vin, H. Cheng, "Start-time Fair Queueing", 1996). The next user is the waiting one that has
+// been served least. A user that comes back after a pause starts at the present virtual time, so waiting
+// earns no extra claim. Not thread-safe.
 class FairAccounts {
  public:
   bool empty() const { return waiting_.empty(); }
 
-  // The user waits from now on. Nothing happens if it does already.
+  // The user waits from now on. Does nothing if it already waits.
   void Wait(std::uint64_t user) {
     Account& account = accounts_[user];
     if (std::exchange(account.waits, true)) return;
@@ -36,26 +36,26 @@ class FairAccounts {
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), user));
     ForgetTheIdle();
   }
-  // The user, which waits, is served something of this cost.
+  // A waiting user is served an item of this cost.
   void Serve(std::uint64_t user, double cost) {
     Account& account = accounts_[user];
     now_ = std::max(now_, account.served);
     account.served += cost;
   }
-  // Corrects what the user has been charged, once it is known what its item really cost.
+  // Corrects the user's charge once the real cost of its item is known.
   void Charge(std::uint64_t user, double difference) {
     const auto account = accounts_.find(user);
     if (account != accounts_.end()) account->second.served += difference;
   }
-  // Returns by how much the user, which waits, is ahead of the user that was served least. Unit: virtual
-  // time.
+  // Returns how much more the user, which waits, has been served than the waiting user that was served least.
+  // Unit: virtual time.
   double LeadOf(std::uint64_t user) const { return ServedOf(user) - ServedOf(Next()); }
 
-  // Calls visit(user) for those that wait, in fair order, until it returns true. Returns whether it did.
+  // Calls visit(user) for the waiting users, in fair order, until it returns true. Returns whether it did.
   template <typename Visit>
   bool VisitInOrder(const Visit& visit) const {
     if (waiting_.empty()) return false;
-    // Most of the time the first one is it, and nobody needs to know the order of the others.
+    // Usually the visit accepts the first user, and the order of the others is not needed.
     const std::uint64_t first = Next();
     if (visit(first)) return true;
     std::vector<std::pair<double, std::uint64_t>> others;
@@ -77,8 +77,8 @@ class FairAccounts {
     return *std::min_element(waiting_.begin(), waiting_.end(),
                              [this](std::uint64_t a, std::uint64_t b) { return ServedOf(a) < ServedOf(b); });
   }
-  // An account without items says nothing once the virtual time has passed it. All of them are looked at each
-  // time that their number has doubled.
+  // Idle accounts that the virtual time has passed are no longer needed. They are removed each time the
+  // number of accounts has doubled.
   void ForgetTheIdle() {
     if (accounts_.size() < forget_at_) return;
     absl::erase_if(accounts_, [this](const auto& entry) {
@@ -89,23 +89,23 @@ class FairAccounts {
 
   static constexpr std::size_t kIdleAccounts = 64;
   std::size_t forget_at_ = kIdleAccounts;  // accounts
-  double now_ = 0;                         // virtual time: of the user that was served last
+  double now_ = 0;                         // virtual time: that of the user that was served last
   absl::flat_hash_map<std::uint64_t, Account> accounts_;
   std::vector<std::uint64_t> waiting_;
 };
 
-// Items that wait, served fairly between shares, and between the clients of each share. Costs are in any one
-// unit. Not thread-safe.
+// Waiting items, served fairly between shares, and between the clients of each share. Costs can have any
+// unit, but all the same one. Not thread-safe.
 //
-// Items of one claimant keep their order, except that those which wait for something that others do without
-// may be passed by those others.
+// Items of one claimant keep their order. The exception are items that may be passed, because they wait for a
+// resource that others do not need.
 template <typename T>
 class FairQueue {
  public:
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
-  // Ids grow with the age of what they name.
+  // Ids increase in the order of arrival.
   void Push(const Claimant& claimant, double cost, std::uint64_t id, T value, bool may_be_passed = false) {
     shares_.Wait(claimant.share);
     clients_[claimant.share].Wait(claimant.client);
@@ -115,16 +115,16 @@ class FairQueue {
     ++size_;
   }
 
-  // Puts an item back that was taken before, at the head of those of its claimant that may be passed.
+  // Puts an item back that was taken before. It becomes the first of its claimant's items that may be passed.
   void PutBack(const Claimant& claimant, double cost, std::uint64_t id, T value) {
     Push(claimant, cost, id, std::move(value), /*may_be_passed=*/true);
     std::deque<Item>& passed = items_.at(claimant).passed;
     std::rotate(passed.begin(), std::prev(passed.end()), passed.end());
   }
 
-  // Removes and returns the first item, in fair order, for which fits(item) holds. Of each claimant only the
-  // oldest item is looked at, and the oldest that may be passed, the older one of the two first. Nothing if
-  // none fits.
+  // Removes and returns the first item, in fair order, for which fits(item) holds. For each claimant only two
+  // items are tried: its oldest, and its oldest that may be passed, starting with the older of the two.
+  // Returns nothing if none fits.
   template <typename Fits>
   std::optional<T> TakeFirst(const Fits& fits) {
     std::optional<Claimant> taker;
@@ -149,7 +149,7 @@ class FairQueue {
     return TakeFirst([](const T&) { return true; });
   }
 
-  // Removes the item with this id; nothing if it is not here.
+  // Removes and returns the item with this id; nothing if it is not in the queue.
   std::optional<T> Remove(std::uint64_t id) {
     for (auto& [claimant, items] : items_) {
       for (std::deque<Item>* queue : {&items.ordered, &items.passed}) {
@@ -165,13 +165,13 @@ class FairQueue {
     return std::nullopt;
   }
 
-  // How much more than another one that waits the claimant, which waits too, has been served: between the
-  // shares, or between the clients of its share, whichever is more. In virtual time.
+  // Returns how much more the claimant, which waits, has been served than the waiting one that was served
+  // least: between the shares or between the clients of its share, whichever is more. Unit: virtual time.
   double LeadOf(const Claimant& claimant) const {
     return std::max(shares_.LeadOf(claimant.share), clients_.at(claimant.share).LeadOf(claimant.client));
   }
 
-  // Corrects what the claimant has been charged, once it is known what its item really cost.
+  // Corrects the claimant's charge once the real cost of its item is known.
   void Charge(const Claimant& claimant, double difference) {
     shares_.Charge(claimant.share, difference);
     const auto clients = clients_.find(claimant.share);
@@ -186,12 +186,12 @@ class FairQueue {
   };
   struct Items {
     std::deque<Item> ordered;
-    std::deque<Item> passed;  // those that may be
+    std::deque<Item> passed;  // items that may be passed
 
     bool empty() const { return ordered.empty() && passed.empty(); }
   };
 
-  // The queue whose first item is to be taken, or null.
+  // Returns the queue whose first item fits, or null.
   template <typename Fits>
   static std::deque<Item>* FirstThatFits(Items& items, const Fits& fits) {
     std::deque<Item>* queues[] = {&items.ordered, &items.passed};
@@ -215,8 +215,8 @@ class FairQueue {
     ForgetTheIdle();
   }
 
-  // Forgets the claimants that do not wait, once there are many of them. Until then they keep their place in
-  // memory: making it anew costs more than the rest of Push.
+  // Forgets claimants that do not wait, once there are many of them. Until then their entries stay, because
+  // making them again costs more than the rest of Push.
   void ForgetTheIdle() {
     if (items_.size() < 2 * waiting_ + kIdle) return;
     absl::erase_if(items_, [](const auto& entry) { return entry.second.empty(); });
@@ -227,7 +227,7 @@ class FairQueue {
   std::size_t size_ = 0;
   std::size_t waiting_ = 0;  // claimants that have items
   FairAccounts shares_;
-  absl::flat_hash_map<OwnerId, FairAccounts> clients_;  // of each share
+  absl::flat_hash_map<OwnerId, FairAccounts> clients_;  // one for each share
   absl::flat_hash_map<Claimant, Items> items_;
 };
 

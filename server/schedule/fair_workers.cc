@@ -8,8 +8,8 @@
 namespace warpline {
 namespace {
 
-// In Linux a thread has a nice value of its own. It cannot be taken back without privileges, so such a thread
-// does nothing else.
+// In Linux each thread has its own nice value. Lowering it again needs privileges, so such a thread does no
+// other work.
 void SetNice(int nice) {
   thread_local int now = 0;
   if (std::exchange(now, nice) != nice) setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);
@@ -30,7 +30,7 @@ void FairWorkers::RunNext() {
   Task task;
   {
     MutexLock lock(&mutex_);
-    task = *waiting_.TakeFirst();  // as many wait as calls of this are to come
+    task = *waiting_.TakeFirst();  // not empty: each waiting task has one call of RunNext
   }
   task();
 }

@@ -1,4 +1,4 @@
-// Threads for work that clients cause in any amount.
+// Threads for work of which clients can cause any amount.
 #ifndef WARPLINE_SERVER_SCHEDULE_FAIR_WORKERS_H_
 #define WARPLINE_SERVER_SCHEDULE_FAIR_WORKERS_H_
 
@@ -13,12 +13,12 @@
 
 namespace warpline {
 
-// A pool whose tasks wait in a fair queue, so that a claimant with many tasks does not hold up another one
-// with few. All tasks count the same. Thread-safe.
+// A pool whose tasks wait in a fair queue, so that a claimant with many tasks does not delay a claimant with
+// few. All tasks have the same cost. Thread-safe.
 class FairWorkers {
  public:
   using Task = absl::AnyInvocable<void()>;
-  // `nice`: by how much the threads give way to others (setpriority(2)).
+  // `nice`: the nice value of the threads (setpriority(2)).
   explicit FairWorkers(int threads, int nice = 0) : nice_(nice), pool_(threads) {}
 
   void Post(const Claimant& claimant, Task task);
@@ -30,7 +30,7 @@ class FairWorkers {
   Mutex mutex_;
   std::uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 0;
   FairQueue<Task> waiting_ ABSL_GUARDED_BY(mutex_);
-  WorkerPool pool_;  // last, as its tasks use the rest
+  WorkerPool pool_;  // last, because its tasks use the other members
 };
 
 }  // namespace warpline

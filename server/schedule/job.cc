@@ -16,7 +16,7 @@ absl::Status CheckAlive(const Job& job) {
 
 void Finish(Job job, Result result) {
   result.seconds = job.seconds;
-  job.copy_in = nullptr;  // what it holds of the request goes before the budget does
+  job.copy_in = nullptr;  // whatever it holds of the request is released before the budget is
   if (result.status.ok()) {
     result.output.MarkHeld();
     job.ticket.MarkUnread();

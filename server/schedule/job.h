@@ -1,4 +1,4 @@
-// A request inside the engine, and what becomes of it.
+// A request inside the engine, and its result.
 #ifndef WARPLINE_SERVER_SCHEDULE_JOB_H_
 #define WARPLINE_SERVER_SCHEDULE_JOB_H_
 
@@ -26,10 +26,9 @@ struct PhaseSeconds {
   double plan = 0, admission = 0, queue = 0, copy_in = 0, device = 0;
 };
 
-// The end of a job. On success `output` holds the program's outputs as its MemoryPlan places them, and
-// `bindings` the memory of those that have their own. The slot,
-// and the ticket that pays for it, stay taken until they are destroyed, which is when the client has read the
-// result; the job's lane is free already.
+// The end of a job. On success `output` holds the program's outputs where its MemoryPlan places them, and
+// `bindings` holds the memory of outputs that have their own. The slot and the ticket that pays for it stay
+// in use until the Result is destroyed, which is when the client has read it. The job's lane is already free.
 struct Result {
   absl::Status status;
   StagingSlot output;
@@ -43,56 +42,56 @@ struct Result {
 // An admitted request.
 struct Job {
   PlanPtr plan;
-  // ScalarCount of them for each step of the plan, in the order of the steps.
+  // ScalarCount values for each step of the plan, in the order of the steps.
   ScalarValues scalars;
-  Bindings bindings;  // of each input and output of the plan
-  // The device that has to run the job: where most bytes of its resident operands lie, or where its results
-  // are to stay. Nothing if any may.
+  Bindings bindings;  // one for each input and output of the plan
+  // The device that must run the job: the one that has most bytes of its resident operands, or the one where
+  // its results are to stay. Not set if any device may run it.
   std::optional<int> device;
-  // The memory that copies of operands take there which lie on other devices.
+  // The memory on that device for copies of operands that lie on other devices.
   std::size_t peer_bytes = 0;
-  // Finds memory for resident outputs on the device that the job has got. Called once, before the launch, if
-  // there are any.
+  // Finds memory for resident outputs on the device that was chosen for the job. Called once, before the
+  // launch, if there are any.
   absl::AnyInvocable<absl::Status(int device, Bindings& bindings) const> find_sinks;
-  std::size_t sink_bytes = 0;  // that it will take
-  // Writes part `part` of `parts` of the payloads into the input area. Parts may be written by several
-  // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
+  std::size_t sink_bytes = 0;  // bytes that find_sinks will allocate
+  // Writes part `part` of `parts` of the payloads into the input area. Several threads may write parts at the
+  // same time. Called at most once for each part, and before `done`. Not called for a job that ends early.
   absl::AnyInvocable<void(std::span<std::byte> input_area, int part, int parts) const> copy_in;
   Caller caller;
-  double weight = 1;  // of the owner; the scheduler asks for it
-  // The device time that the claimant is charged until it is known what the job takes. The scheduler sets it.
+  double weight = 1;  // of the owner, set by the scheduler
+  // The device time that is charged to the claimant until the real time is known. The scheduler sets it.
   double expected_seconds = 0;
-  // The thread that submits it has others to receive: it should not wait for this one.
+  // The thread that submits the job must also receive other jobs, so it should not wait for this one.
   bool crowded = false;
   MonotonicTime deadline = kNever;
-  // Set by whoever submitted the job when nobody waits for the result any more. Lives until `done` has been
-  // called. May be null.
+  // Set by the submitter when nobody waits for the result any more. Valid until `done` has been called. May
+  // be null.
   const std::atomic<bool>* cancelled = nullptr;
   PhaseSeconds seconds;
   Ticket ticket;
-  [[no_unique_address]] nvtx::RequestNumber number;  // for its ranges
+  [[no_unique_address]] nvtx::RequestNumber number;  // for its NVTX ranges
   std::string_view request_id;                       // valid until `done` has been called
   // Called exactly once, from any thread; must not block.
   absl::AnyInvocable<void(Result)> done;
 
-  // The bytes of its device's pool that the job takes while it runs.
+  // The bytes of its device's pool that the job uses while it runs.
   std::size_t device_bytes() const { return plan->device_bytes + peer_bytes; }
   // An estimate of how long the copies from other devices take.
   double peer_seconds() const { return static_cast<double>(peer_bytes) / kPeerBytesPerSecond; }
-  // An estimate of how long all takes that the job does on its device.
+  // An estimate of how long the whole job takes on its device.
   double device_seconds() const { return plan->device_seconds + peer_seconds(); }
 
  private:
-  // Copies that go through the host are as fast as this, as between two H200 without peer access. NVLink was
-  // ten times as fast (docs/benchmarks/2026-11-28-h200-two-gpus.md).
+  // The rate of copies through the host, measured between two H200 without peer access. NVLink was ten times
+  // as fast (docs/benchmarks/2026-11-28-h200-two-gpus.md).
   static constexpr double kPeerBytesPerSecond = 38e9;
 };
 
-// Why the job must not go on; OK if it may.
+// Returns why the job must be stopped; OK if it may go on.
 absl::Status CheckAlive(const Job& job);
 
-// Calls `done`. A successful result takes the ticket with it and is held by its reader from now on; otherwise
-// everything goes back first.
+// Calls `done`. A successful result keeps the ticket, and its reader holds it from now on. Otherwise
+// everything is released first.
 void Finish(Job job, Result result);
 void FinishWith(Job job, absl::Status status);
 

@@ -1,5 +1,5 @@
-// A lane with a thread of its own, for work that must not hold up others: copying large payloads, and
-// launches of a backend that computes on the calling thread. The thread is made with the first task.
+// A lane with its own thread, for work that must not delay others: copying large payloads, and launches of a
+// backend that computes on the calling thread. The thread is created with the first task.
 #ifndef WARPLINE_SERVER_SCHEDULE_LANE_RUNNER_H_
 #define WARPLINE_SERVER_SCHEDULE_LANE_RUNNER_H_
 
@@ -21,8 +21,8 @@ namespace warpline {
 // At most one task waits at a time: the scheduler hands out a lane only when it is free.
 class LaneRunner {
  public:
-  // After a task the thread looks for the next one for as long as `spin` before it sleeps: under load the
-  // next one comes sooner than a sleeping thread wakes up.
+  // After a task the thread polls for the next one for `spin` before it sleeps: under load the next task
+  // comes sooner than a sleeping thread can wake up.
   LaneRunner(int device, std::unique_ptr<Lane> lane, absl::Duration spin)
       : device_(device), lane_(std::move(lane)), spin_(absl::ToChronoNanoseconds(spin)) {}
   ~LaneRunner() {
@@ -37,10 +37,11 @@ class LaneRunner {
 
   int device() const { return device_; }
   Lane& lane() { return *lane_; }
-  // Returns whether the calling thread is some lane's own thread.
+  // Returns whether the calling thread is the thread of a lane.
   static bool OnLaneThread() { return on_lane_thread_; }
 
-  // Runs the task on the lane's thread. Called by whoever has taken the lane, so never twice at a time.
+  // Runs the task on the lane's thread. Only the thread that has taken the lane calls this, so there are no
+  // concurrent calls.
   void Post(absl::AnyInvocable<void()> task) {
     if (!thread_.joinable()) thread_ = std::thread([this] { Loop(); });
     {
@@ -67,7 +68,7 @@ class LaneRunner {
       task();
     }
   }
-  // Returns when more tasks have been posted than `seen`, or after a while.
+  // Returns when more tasks have been posted than `seen`, or after spin_.
   void Spin(int seen) const {
     if (spin_ == std::chrono::nanoseconds::zero()) return;
     const MonotonicTime start = MonotonicClock::now();

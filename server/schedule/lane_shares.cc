@@ -6,7 +6,7 @@
 namespace warpline {
 namespace {
 
-// How often claimants are looked for that are to be forgotten.
+// How often idle claimants are looked for and forgotten.
 constexpr std::chrono::milliseconds kLookPeriod{10};
 
 }  // namespace

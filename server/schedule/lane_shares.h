@@ -1,4 +1,4 @@
-// Which claimants use the lanes, and whether one may have another lane for a long job.
+// Tracks which claimants use the lanes, and decides whether one may have another lane for a long job.
 #ifndef WARPLINE_SERVER_SCHEDULE_LANE_SHARES_H_
 #define WARPLINE_SERVER_SCHEDULE_LANE_SHARES_H_
 
@@ -12,36 +12,37 @@
 namespace warpline {
 
 // FairQueue decides who is next. LaneShares decides how many lanes a claimant may hold with jobs that are not
-// short, since nothing takes a lane back before its job ends:
-// - One lane stays free for each share that is idle for the moment: it has no job ready for a lane, but
-//   one is still being copied, or one ended within the last second. A client that already has a lane also
-//   leaves one to the idle clients of its own share. At most half of the lanes stay free. Each share may
-//   hold one lane in any case, and a share that is alone may hold all.
-// - The jobs of one share that run or are staged may take `seconds_max` of estimated device time together,
-//   or be a single job. More jobs would only share the device, and make everybody else wait longer.
+// short, because a lane cannot be taken back before its job ends:
+// - One lane stays free for each share that is idle at the moment. Such a share has no job ready for a lane,
+//   but a job of it is still being copied, or ended within the last second. A client that already has a lane
+//   also leaves one to the idle clients of its own share. At most half of the lanes stay free. Each share may
+//   always hold one lane, and a share that is alone may hold all.
+// - The jobs of one share that run or are staged are limited to `seconds_max` of estimated device time in
+//   total, or to a single job. More jobs would only share the device, and make all others wait longer.
 // Not thread-safe.
 class LaneShares {
  public:
   static constexpr std::chrono::seconds kMemory{1};
   struct Options {
-    int lanes = 1;  // those for jobs that are not short, of all devices
+    int lanes = 1;  // lanes for jobs that are not short, on all devices
     double seconds_max = std::numeric_limits<double>::infinity();
   };
   explicit LaneShares(const Options& options) : options_(options) {}
 
-  // A job that is not short comes; has all that it needs but a lane; and is done with, on a lane or before.
+  // The events of a job that is not short. Arrive: it arrives. BecomeReady: it lacks only a lane. Leave: it
+  // has ended, on a lane or before.
   void Arrive(const Claimant& claimant);
   void BecomeReady(const Claimant& claimant);
   void Leave(const Claimant& claimant, bool was_ready, MonotonicTime now);
-  // The memory of the job is taken and copied before it has a lane, from here until EndStaging.
+  // The job's memory is allocated and filled before it has a lane, from this call until EndStaging.
   void Stage(const Claimant& claimant, double seconds);
   void EndStaging(const Claimant& claimant, double seconds);
-  // Returns whether the job, once staged, could run beside the jobs of its share that run or are staged.
+  // Returns whether the job may be staged: whether its share's limit also leaves room for this job.
   bool MayStage(const Claimant& claimant, double seconds) const;
-  // The job gets a lane, and gives it back. `seconds`: its estimated device time.
+  // Start: the job gets a lane. End: it returns the lane. `seconds`: its estimated device time.
   void Start(const Claimant& claimant, double seconds);
   void End(const Claimant& claimant, double seconds);
-  // Returns whether the claimant, which has a job, may start a job that takes `seconds`.
+  // Returns whether the claimant may now start a job that takes `seconds`. It has such a job.
   bool MayStart(const Claimant& claimant, double seconds, MonotonicTime now);
 
  private:
@@ -52,9 +53,9 @@ class LaneShares {
     MonotonicTime left;
   };
   struct ShareUse {
-    int idle_clients = 0, busy_clients = 0;  // in clients_, without and with jobs that are ready
-    int lanes = 0;                           // with jobs that are not short
-    int staged = 0;                          // jobs
+    int idle_clients = 0, busy_clients = 0;  // number of its clients in clients_: without and with ready jobs
+    int lanes = 0;                           // lanes with jobs that are not short
+    int staged = 0;                          // number of staged jobs
     double seconds = 0;                      // of the jobs on these lanes
     double staged_seconds = 0;
   };

@@ -50,7 +50,7 @@ std::optional<int> Lanes::DeviceFor(const Wish& wish) {
   }
   first_for_pool_.reset();
   const std::optional<int> device = DeviceWith(wish, std::nullopt);
-  // A job that waits for a lane, or then for anything else, must not keep the pools from those who could end.
+  // If the job waits only for a lane or something else, it must not keep other jobs from using the pools.
   bool has_bytes = false;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     has_bytes = has_bytes || (MayRunOn(static_cast<int>(i), wish) && HasBytes(devices_[i], wish));

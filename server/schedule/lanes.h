@@ -1,4 +1,4 @@
-// The lanes of all devices: which are free, and whose turn it is to have one.
+// The lanes of all devices: which ones are free, and which job may have one.
 #ifndef WARPLINE_SERVER_SCHEDULE_LANES_H_
 #define WARPLINE_SERVER_SCHEDULE_LANES_H_
 
@@ -16,20 +16,19 @@
 
 namespace warpline {
 
-// Some lanes of each device are kept for short jobs, which others may not take: whoever fills all lanes with
-// long jobs would otherwise make everybody wait for the end of one.
+// Some lanes of each device are reserved for short jobs. Otherwise a client that fills all lanes with long
+// jobs would make everybody wait until one of them ends.
 //
-// Of the devices with a free lane, and with as much left in their pools as the plan takes, the one with the
-// fewest busy lanes is chosen, and equal ones in turn. The first job that has to wait for a pool is not
-// passed by others that need one which could serve it: small ones that keep fitting would make it wait for
-// ever.
+// The device is chosen among those that have a free lane and enough bytes left in their pool: the one with
+// the fewest busy lanes, and equal ones in turn. The first job that has to wait for a pool blocks other jobs
+// from the pools that could serve it. Otherwise small jobs that keep fitting would make it wait forever.
 //
 // Not thread-safe.
 class Lanes {
  public:
   struct Options {
     int per_device = 1;
-    int kept = 0;  // of these, for short jobs
+    int kept = 0;  // how many of these are reserved for short jobs
     absl::Duration spin;
   };
   static absl::StatusOr<std::unique_ptr<Lanes>> Create(const Options& options, Backend& backend,
@@ -37,45 +36,45 @@ class Lanes {
 
   int size() const { return static_cast<int>(lanes_.size()); }
   int busy() const { return busy_; }
-  // Returns how many of the busy lanes have jobs that may use the lanes that are kept.
+  // Returns how many of the busy lanes run jobs that may use the reserved lanes.
   int busy_kept() const { return busy_kept_; }
-  // The demands of a job on a device.
+  // The needs of a job on a device.
   struct Wish {
     std::uint64_t job = 0;
     std::size_t pool_bytes = 0;
     std::optional<int> only;  // the device where its operands lie
-    bool kept = false;        // it may use the lanes that are kept, too
-    bool whole_pool = false;  // nobody else may have anything of the pool when it begins
+    bool kept = false;        // the job may also use the reserved lanes
+    bool whole_pool = false;  // the job can start only when nothing of the pool is in use
   };
-  // The device on which the job may run now; nothing if there is none.
+  // Returns the device on which the job may run now; nothing if there is none.
   std::optional<int> DeviceFor(const Wish& wish);
-  // The job waits for a pool before all others that need one.
+  // Lets the job wait for a pool ahead of all other jobs that need one.
   void PutFirst(const Wish& wish) { first_for_pool_ = wish; }
-  // The most that the pool of a device has that the job may run on.
+  // Returns the size of the largest pool among the devices that the job may use.
   std::size_t LargestPool(std::optional<int> only) const;
-  // A free lane of the device that DeviceFor has just named, and so many bytes of its pool. It is the lane
-  // that ran last, which has the warmest caches, the most graphs, and a thread that may still be awake.
+  // Takes a free lane of the device that DeviceFor has just returned, and `pool_bytes` of its pool. This is
+  // the lane that ran last: it has the warmest caches, the most graphs, and a thread that may still be awake.
   LaneRunner* Take(int device, std::size_t pool_bytes, bool kept);
   void GiveBack(LaneRunner* lane, std::size_t pool_bytes, bool kept);
-  // The job does not wait any more.
+  // The job no longer waits.
   void Forget(std::uint64_t job);
 
  private:
   struct Device {
-    std::vector<LaneRunner*> free;  // the one that ran last is the last
+    std::vector<LaneRunner*> free;  // the lane that ran last is at the end
     int lanes = 0;
-    int ordinary = 0;                            // lanes that run jobs which may not use those that are kept
-    std::size_t pool_bytes = 0, free_bytes = 0;  // of its pool: all, and what is left
+    int ordinary = 0;                            // lanes with jobs that may not use the reserved lanes
+    std::size_t pool_bytes = 0, free_bytes = 0;  // of its pool: size and unused bytes
     Gauge busy;
   };
 
-  // Devices whose pools could serve `but_for` do not count.
+  // Like DeviceFor, but ignores devices whose pools could serve `but_for`.
   std::optional<int> DeviceWith(const Wish& wish, const std::optional<Wish>& but_for) const;
   bool MayRunOn(int device, const Wish& wish) const { return wish.only.value_or(device) == device; }
   bool CouldServe(int device, const Wish& wish) const {
     return MayRunOn(device, wish) && devices_[static_cast<std::size_t>(device)].pool_bytes >= wish.pool_bytes;
   }
-  // Returns whether the device's pool has the bytes that the job wishes for.
+  // Returns whether the device's pool has the free bytes that the job needs.
   static bool HasBytes(const Device& device, const Wish& wish) {
     return wish.whole_pool ? device.free_bytes == device.pool_bytes : device.free_bytes >= wish.pool_bytes;
   }

@@ -11,10 +11,10 @@
 namespace warpline {
 namespace {
 
-// A claimant that has had so much device time more than another one that waits gets no lane that is kept.
+// A claimant gets no reserved lane if it is this far ahead, in device time, of another one that waits.
 constexpr double kMaxLeadSeconds = 10e-3;
 
-// How long jobs that LaneShares holds back wait before they are looked at again, if nothing else happens.
+// How soon jobs that LaneShares holds back are looked at again, if nothing else happens.
 constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
 
 }  // namespace
@@ -52,7 +52,7 @@ Scheduler::~Scheduler() {
     stopping_ = true;
   }
   release_thread_.join();
-  // Microseconds at most: whoever ended the last job is on the way out of Dispatch.
+  // Takes microseconds at most: the thread that ended the last job is about to leave Dispatch.
   while (uses_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
@@ -94,7 +94,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
       MutexLock lock(&mutex_);
       largest = lanes_->LargestPool(job.device);
     }
-    // Backend::Compile has looked at the largest pool of all devices.
+    // Backend::Compile has checked against the largest pool of all devices.
     if (bytes > largest) {
       std::string text = absl::StrCat("the request needs ", bytes, " bytes of scratch memory on device ",
                                       job.device.value_or(0), ", where its resident tensors lie");
@@ -142,12 +142,12 @@ Scheduler::JobId Scheduler::Submit(Job job) {
 void Scheduler::Cancel(JobId id, const absl::Status& why) {
   const Use use(*this);
   std::unique_ptr<Queued> cancelled;
-  // Goes after the lock: a slot that is released calls OnRelease.
+  // Destroyed after the lock is released: releasing a slot calls OnRelease.
   std::optional<StagingPool::Pair> slots;
   bool was_ready = false;
   {
     MutexLock lock(&mutex_);
-    refused_after_.reset();  // others may have waited behind it
+    refused_after_.reset();  // others may have waited for this job
     lanes_->Forget(id);
     if (first_.has_value() && first_->queued->id == id) {
       cancelled = std::move(first_->queued);
@@ -166,7 +166,7 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
   slots.reset();
   cancelled->job.seconds.queue = SecondsSince(cancelled->since);
   Withdraw(std::move(cancelled->job), was_ready, why);
-  Dispatch();  // others may have waited behind it
+  Dispatch();  // others may have waited for this job
 }
 
 void Scheduler::Withdraw(Job job, bool was_ready, absl::Status why) {
@@ -202,7 +202,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
       const MonotonicTime now = MonotonicClock::now();
       if (!lane_shares_.MayStart(job.caller.claimant, job.device_seconds(), now)) {
         look_again_ = std::min(look_again_, now + absl::ToChronoNanoseconds(kLookAgain));
-        lanes_->Forget(candidate.queued->id);  // others that need a pool need not wait for it
+        lanes_->Forget(candidate.queued->id);  // jobs that need a pool do not have to wait for this one
         return false;
       }
     }
@@ -228,7 +228,8 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
                     ahead_ == 0 && ahead_for_pool_ == 0;
   matched.alone = !staged.queued->job.crowded && (idle || (kept && lanes_->busy_kept() == 0));
   matched.kept = kept;
-  // Among short jobs none need go first, and a graph is made for each stream that runs a program.
+  // Short jobs do not have to overtake each other. Besides, each stream that runs a program needs its own
+  // graph.
   matched.urgent =
       kept && lanes_->busy_kept() < options_.lanes_kept && (options_.always_urgent || long_running_ > 0);
   if (const Job& job = staged.queued->job; !IsShort(job)) {

@@ -32,32 +32,32 @@
 
 namespace warpline {
 
-// A small job waits for a lane, takes its slots when it gets one, and is copied in and launched by the thread
-// that found the lane, which also waits for its end: alone, that is the thread that received the request,
-// which answers it without any other thread; under load, the lanes' own threads take one job after the other.
-// A large job waits for memory first, is copied into it by the workers, and waits for a lane only then, so
-// that neither a slow copy nor a wait for memory occupies one. Both waits serve the owners in fair shares of
-// the plans' estimated cost, and the jobs of one owner in the order of their arrival.
+// A small job waits for a lane and takes its slots when it gets one. The thread that found the lane copies
+// the job in, launches it and also waits for its end. Without load this is the thread that received the
+// request, and it answers without any other thread. Under load, the lanes' own threads run one job after the
+// other. A large job waits for memory first, is copied into it by the workers, and only then waits for a
+// lane. So neither a slow copy nor a wait for memory occupies a lane. Both waits serve the owners in fair
+// shares of the plans' estimated cost, and the jobs of one owner in the order of arrival.
 //
-// A large job that finds no memory lets others pass; the one that waits longest may set memory aside that
-// running jobs will return (StagingPool::Claim). Small jobs have memory of their own and never wait for large
-// ones, nor for results that clients do not read.
+// A large job that finds no memory lets others pass. The one that has waited longest may reserve memory that
+// running jobs will return (StagingPool::Claim). Small jobs have their own memory. They never wait for large
+// jobs, nor for results that clients have not read.
 //
-// A program that does not fit into a lane's own memory takes some of its device's pool while it runs
+// A program that does not fit into a lane's own memory uses some of its device's pool while it runs
 // (Plan::device_bytes), and so do copies of operands that lie on other devices. Such a job is matched only
-// with a device whose pool has so much left. The first job that has to wait for this is not passed by others
-// that need a pool; those that need none do pass.
+// with a device whose pool has enough bytes left. The first job that has to wait for a pool is not passed by
+// others that need a pool; those that need none do pass.
 //
-// Some lanes are kept for short jobs, and the kernels of as many of these go before those of long ones: so
-// they wait neither for the end of a long job nor behind long kernels that were launched before. More than
-// that would leave nothing to a long job that runs already. How many of the other lanes a claimant may hold
-// is up to LaneShares.
+// Some lanes are reserved for short jobs, and the kernels of that many short jobs have priority over those of
+// long jobs. So short jobs neither wait for a long job to end nor behind long kernels that were launched
+// earlier. More short jobs with priority would leave nothing to a running long job. LaneShares limits how
+// many of the other lanes a claimant may hold.
 //
-// A job that is cancelled or past its deadline is never started. One that runs already is finished and its
-// result dropped by whoever waits for it.
+// A job that is cancelled or past its deadline is never started. If it already runs, it is finished, and
+// whoever waits for it drops its result.
 //
-// A job that meets a pool in pieces goes back to its place, with its memory, and waits until the pool is
-// whole, once. One whose program no device can ever hold that has its operands is refused.
+// A job that finds its pool fragmented goes back to its place, with its memory, and waits once until the pool
+// is unused. A job that needs more than the pool of the device that has its operands is refused.
 //
 // Thread-safe. Outlives its jobs: destroy it only when none is left (Admission::AwaitIdle). The backend, the
 // pool and the workers outlive the scheduler.
@@ -65,24 +65,24 @@ class Scheduler {
  public:
   struct Options {
     int lanes_per_device = 1;
-    int lanes_kept = 0;  // of these, for short jobs
-    // Jobs on lanes that are kept are urgent always, not only beside long ones: they have multiprocessors of
-    // their own.
+    int lanes_kept = 0;  // how many of these are reserved for short jobs
+    // Jobs on reserved lanes are always urgent, not only beside long jobs: they have their own
+    // multiprocessors.
     bool always_urgent = false;
-    // A job is short within both limits: the device time, by estimate, and the bytes that travel to the
+    // A job is short if it is within both limits: estimated device time, and bytes that are copied to the
     // device and back.
     double short_seconds = 100e-6;
     std::size_t short_bytes = std::size_t{2} << 20;
-    // The limit of one share, on all devices together; see LaneShares.
+    // The limit of estimated seconds of one share, on all devices together; see LaneShares.
     double running_seconds_max = std::numeric_limits<double>::infinity();
-    // Jobs whose inputs and whose outputs have at most so many bytes are small.
+    // A job is small if its inputs have at most this many bytes, and its outputs too.
     std::size_t small_bytes = StagingPool::kTinySlotBytes;
-    // How long a lane's thread looks for another job before it sleeps.
+    // How long a lane's thread polls for another job before it sleeps.
     absl::Duration spin;
-    // Costs count divided by their owner's weight.
+    // Gives the owners' weights: costs are divided by the weight.
     LimitsOf limits_of = nullptr;
-    OwnerMetrics* owner_metrics = nullptr;  // null where there are no identities
-    // Told of every job that starts and ends on a device. May be null. Outlives the scheduler.
+    OwnerMetrics* owner_metrics = nullptr;  // null if there are no identities
+    // Is told when a job starts or ends on a device. May be null. Outlives the scheduler.
     DeviceWatchdog* watchdog = nullptr;
   };
   using JobId = std::uint64_t;
@@ -92,38 +92,38 @@ class Scheduler {
                                                            Metrics& metrics);
   ~Scheduler();
 
-  // Takes the job over; its `done` may be called before Submit returns.
+  // Takes over the job. Its `done` may be called before Submit returns.
   JobId Submit(Job job);
-  // Ends the job with `why` if it still waits; otherwise does nothing.
+  // Ends the job with `why` if it is still waiting; otherwise does nothing.
   void Cancel(JobId id, const absl::Status& why);
-  // Returns whether a job has a lane.
+  // Returns whether any job has a lane.
   bool IsBusy();
 
  private:
-  // These types are the stages of a job here: each step takes the type of the previous step.
+  // These types are the stages of a job in the scheduler: each stage is made from the previous one.
   struct Queued {
     JobId id = 0;
     Job job;
     MonotonicTime since;
-    // It has met a pool in pieces, and waits until nothing else of the pool is taken.
+    // The job has found its pool fragmented, and waits until nothing else of the pool is in use.
     bool whole_pool = false;
     [[no_unique_address]] nvtx::SpanningRange queued, on_device;
   };
   struct Staged {  // has memory
     std::unique_ptr<Queued> queued;
     StagingPool::Pair slots;
-    bool copied = false;  // large jobs' payloads lie in the input slot already
+    bool copied = false;  // a large job's payload is already in the input slot
   };
   struct Matched {  // has a lane
     Staged staged;
     LaneRunner* lane = nullptr;
-    bool kept = false;    // may use the lanes that are kept
-    bool alone = false;   // nothing else runs or waits, but long jobs beside a short one
-    bool urgent = false;  // as of StagedProgram
+    bool kept = false;    // may use the reserved lanes
+    bool alone = false;   // nothing else runs or waits; a short job ignores long jobs here
+    bool urgent = false;  // see StagedProgram
     DeviceWatchdog::Token running;
     RunningRequest request;
   };
-  struct Copying;  // has its payload written by workers
+  struct Copying;  // workers are writing its payload
   // Waits for a lane; small jobs have no memory yet.
   struct Ready {
     std::unique_ptr<Queued> queued;
@@ -137,7 +137,7 @@ class Scheduler {
     std::unique_ptr<Queued> queued;
     StagingPool::Claim claim;
   };
-  // A thread that may use the scheduler after it has ended a job, perhaps the last one.
+  // Counts a thread that may use the scheduler after it has ended a job, perhaps the last one.
   class Use {
    public:
     explicit Use(Scheduler& scheduler) : uses_(scheduler.uses_) {
@@ -160,7 +160,7 @@ class Scheduler {
     return job.device_seconds() <= options_.short_seconds &&
            job.plan->memory.TravellingBytes() <= options_.short_bytes;
   }
-  // The next job that can do its next step now, with all it needs for that.
+  // Returns the next job that has all it needs for its next step.
   std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Staged> TakeForMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int& AheadOf(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -169,23 +169,25 @@ class Scheduler {
   void GoAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoLongerAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ShowDepth() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Lets all jobs do their next step that can. Called when a job, a lane or a slot has come. A job that ends
-  // as soon as it starts comes back here; that call returns at once, as the outer one goes on anyway.
+  // Lets every job that can do its next step do it. Called when a job arrives, or a lane or slot becomes
+  // free. If a job ends as soon as it starts, this is called again from within; the inner call returns at
+  // once, because the outer one continues anyway.
   void Dispatch();
-  // Dispatches when staging memory has come back. Slots are released inside gRPC, from wherever it drops a
-  // slice, perhaps with locks held: no place to launch a job or to answer one.
+  // Dispatches when staging memory has been returned. gRPC releases slots wherever it drops a slice, perhaps
+  // with locks held, so a job must not be launched or answered there.
   void DispatchOnRelease();
   void OnRelease();
   void StartCopying(Staged staged);
   void OnCopied(Copying& copying);
-  // Runs the job here if that takes little time and this thread has some, else on its lane's thread.
+  // Runs the job on this thread if that takes little time and the thread may wait; otherwise on its lane's
+  // thread.
   void Start(Matched matched);
   bool MayRunHere(const Matched& matched) const;
   void Run(Matched& matched);
   void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
-  // Lets a job whose device has its pool in pieces wait at its place.
+  // Lets a job whose device has a fragmented pool wait at its old place.
   void PutBack(Matched& matched);
-  // Frees the lane of the job that has been matched. The job's owner is charged `seconds` of device time.
+  // Frees the lane of a matched job, and charges `seconds` of device time to its owner.
   void FreeLane(const Matched& matched, const Job& job, double seconds);
   // Ends a job that never had a lane.
   void Withdraw(Job job, bool was_ready, absl::Status why);
@@ -198,22 +200,22 @@ class Scheduler {
   Mutex mutex_;
   JobId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   FairQueue<std::unique_ptr<Queued>> for_memory_ ABSL_GUARDED_BY(mutex_);  // large jobs
-  std::optional<First> first_ ABSL_GUARDED_BY(mutex_);                     // was taken from for_memory_
+  std::optional<First> first_ ABSL_GUARDED_BY(mutex_);                     // taken from for_memory_
   FairQueue<Ready> for_lane_ ABSL_GUARDED_BY(mutex_);
   int long_running_ ABSL_GUARDED_BY(mutex_) = 0;  // jobs with a lane that are not short
   LaneShares lane_shares_ ABSL_GUARDED_BY(mutex_);
-  // When jobs are looked at again that LaneShares holds back: time may let them go on.
+  // When to look again at jobs that LaneShares holds back: they may be allowed to start as time passes.
   MonotonicTime look_again_ ABSL_GUARDED_BY(mutex_) = kNever;
-  // Large jobs that have memory and no lane yet: those that also wait for a device's pool, which may take
-  // longer, short ones, which need not wait for others, and the rest. Each number is bounded by the lanes:
-  // more would only take memory from those whose turn comes first.
+  // Large jobs that have memory but no lane yet: those that also wait for a device's pool, which may take
+  // longer; short ones, which do not wait for others; and the rest. Each number is limited by the number of
+  // lanes, because more would only take memory from jobs whose turn comes first.
   int ahead_for_pool_ ABSL_GUARDED_BY(mutex_) = 0;
   int ahead_short_ ABSL_GUARDED_BY(mutex_) = 0;
   int ahead_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool starved_ ABSL_GUARDED_BY(mutex_) = false;  // some job waits for memory and for nothing else
+  bool starved_ ABSL_GUARDED_BY(mutex_) = false;  // some job waits for memory and nothing else
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
-  // The pool's count of returns when last no job could be given memory, unless something else that this
-  // depends on has changed since.
+  // The value of pool_.returns() when no job could be given memory last. Reset when anything else changes
+  // that this depends on.
   std::optional<std::uint64_t> refused_after_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<int> uses_ = 0;

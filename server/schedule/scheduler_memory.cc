@@ -8,13 +8,13 @@
 namespace warpline {
 namespace {
 
-// A worker copies some 10 GB/s: parts of this size keep several of them busy and cost little to hand out.
+// A worker copies about 10 GB/s. Parts of this size keep several workers busy and cost little to hand out.
 constexpr std::size_t kCopyPartBytes = std::size_t{2} << 20;
-// Copied faster than handed over to another thread and back.
+// Up to this size copying is faster than handing the work to another thread and back.
 constexpr std::size_t kCopyHereBytes = std::size_t{256} << 10;
 }  // namespace
 
-// Shared by the tasks of one job's copy; the last one to end goes on with the job.
+// Shared by the tasks of one job's copy. The last task to end continues with the job.
 struct Scheduler::Copying {
   Staged staged;
   MonotonicTime since;
@@ -24,7 +24,7 @@ struct Scheduler::Copying {
 std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
   if (for_memory_.empty() && !first_.has_value()) return std::nullopt;
   const std::uint64_t returns = pool_.returns();
-  if (refused_after_ == returns) {  // as it would again; every small job comes by here
+  if (refused_after_ == returns) {  // it would be refused again; every small job comes through here
     starved_ = starved_ || first_.has_value();
     return std::nullopt;
   }
@@ -54,7 +54,7 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
   if (!staged.has_value() && !first_.has_value()) {
     if (auto queued = for_memory_.TakeFirst(may_go_ahead); queued.has_value()) {
       first_.emplace(*std::move(queued), pool_);
-      // It may find all it needs right away: what nobody else could use.
+      // The claim may succeed at once, with memory that only a claim can use.
       if (auto slots = first_->claim.TryTake(); slots.has_value()) {
         staged.emplace(Staged{.queued = std::move(first_->queued), .slots = *std::move(slots)});
         first_.reset();

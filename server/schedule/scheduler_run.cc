@@ -8,10 +8,10 @@
 namespace warpline {
 namespace {
 
-// A larger program is left to its lane's thread: many pieces may each take several driver calls.
+// The lane's thread launches larger programs: a program in many pieces takes several driver calls for each.
 constexpr std::size_t kLaunchHereBytes = std::size_t{1} << 20;
 
-// Returns whether the calling thread is there to wait for what it starts.
+// Returns whether the calling thread may wait for what it starts.
 bool MayWaitHere() { return LaneRunner::OnLaneThread() || WorkerPool::OnWorkerThread(); }
 
 void WriteScalars(const Plan& plan, std::span<const StepScalars> scalars, std::span<std::byte> region) {
@@ -33,7 +33,7 @@ bool Scheduler::MayRunHere(const Matched& matched) const {
     return false;
   }
   if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.compiled.get())) return false;
-  // Waiting for a device is for those who have nothing else to do.
+  // Only threads that have nothing else to do may wait for a device.
   return !job.crowded || !backend_.launches_asynchronously() || MayWaitHere();
 }
 
@@ -114,7 +114,7 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   result.output = std::move(matched.staged.slots.output);
   result.bindings = std::move(job.bindings);
   matched.staged.slots.input.Release();
-  // Alone it would not have taken longer than beside others.
+  // Alone the job would have taken at most this time, so a shorter time is informative even if it was shared.
   const bool informs =
       job.peer_bytes == 0 && (!report.shared || job.seconds.device < job.plan->alone.seconds());
   if (result.status.ok() && informs) job.plan->alone.Measured(job.seconds.device);
@@ -126,7 +126,7 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
     options_.owner_metrics->Of(job.caller.owner).device_seconds.Add(charged);
   }
   FreeLane(matched, job, charged);
-  // First the answer, which somebody waits for; then other jobs, of which there may be many to start.
+  // First the answer, because a client waits for it; then other jobs, of which there may be many to start.
   Finish(std::move(job), std::move(result));
   Dispatch();
 }
@@ -135,7 +135,7 @@ void Scheduler::PutBack(Matched& matched) {
   Queued& queued = *matched.staged.queued;
   Job& job = queued.job;
   FreeLane(matched, job, 0);
-  // Sinks have been found there, and the input lies in its slot.
+  // The memory for its results was found on this device, and its input lies in its slot.
   job.device = matched.lane->device();
   queued.since = MonotonicClock::now();
   const Claimant claimant = job.caller.claimant;
@@ -146,7 +146,7 @@ void Scheduler::PutBack(Matched& matched) {
     lane_shares_.Arrive(claimant);
     lane_shares_.BecomeReady(claimant);
   }
-  if (matched.staged.copied) for_memory_.Charge(claimant, cost);  // FreeLane has given it back
+  if (matched.staged.copied) for_memory_.Charge(claimant, cost);  // FreeLane has refunded this cost
   GoAhead(job);
   lanes_->PutFirst({.job = id, .pool_bytes = job.device_bytes(), .only = job.device, .whole_pool = true});
   for_lane_.PutBack(claimant, cost, id,

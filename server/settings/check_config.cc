@@ -14,7 +14,7 @@
 namespace warpline {
 namespace {
 
-// Returns the value as TOML writes it: numbers and booleans as they are, all else in quotes.
+// Returns the value in TOML: numbers and booleans as they are, everything else in quotes.
 std::string TomlText(const std::string& value) {
   std::int64_t number = 0;
   if (value == "true" || value == "false") return value;
@@ -31,7 +31,7 @@ std::string TomlText(const std::string& value) {
 std::string SettingsText(const CommandLine& line) {
   std::string text;
   for (const Setting& setting : line.settings) {
-    // A file names no other one.
+    // A configuration file cannot name another one, so this line is a comment.
     absl::StrAppend(&text, setting.name == "config" ? "# " : "", setting.name, " = ", TomlText(setting.value),
                     "  # ", setting.source, "\n");
   }

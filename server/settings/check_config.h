@@ -1,4 +1,4 @@
-// warplined --check-config, and what the log says of settings.
+// warplined --check-config, and the log lines about settings.
 #ifndef WARPLINE_SERVER_SETTINGS_CHECK_CONFIG_H_
 #define WARPLINE_SERVER_SETTINGS_CHECK_CONFIG_H_
 
@@ -10,17 +10,18 @@
 
 namespace warpline {
 
-// Returns the settings in the form of a file for --config. Each line says where its setting comes from.
+// Returns the settings in the form of a file for --config. Each line says where its setting was made.
 std::string SettingsText(const CommandLine& line);
 
-// Checks that the files of --tls-cert, --tls-key, --tls-client-ca and --tokens hold what they should. Looks
-// at no device, and opens no port.
+// Checks the contents of the files of --tls-cert, --tls-key, --tls-client-ca and --tokens. Does not open
+// devices or ports.
 absl::Status CheckFiles(const ServerOptions& options);
 
-// Prints both, and what memory may be needed. The exit code: 0, or 2 if something is not valid.
+// Prints the settings, the results of the checks and the memory that may be needed. Returns the exit code: 0,
+// or 2 if something is not valid.
 int CheckConfig(const CommandLine& line);
 
-// A line for each setting that does not come from the command line, which `ps` shows.
+// Logs each setting that was not made on the command line, which `ps` shows.
 void LogSettings(const std::vector<Setting>& settings);
 
 }  // namespace warpline

@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 constexpr std::size_t kHelpWidth = 100;
-// The group of what is asked of the program once, and is no setting.
+// The group of flags that are actions, not settings.
 constexpr char kActions[] = "Other";
 
-// `text` in lines that are indented.
+// Returns `text` in indented lines.
 std::string Wrapped(const std::string& text, std::size_t indent) {
   std::string lines;
   std::size_t column = kHelpWidth;
@@ -40,7 +40,7 @@ std::string Wrapped(const std::string& text, std::size_t indent) {
   return lines;
 }
 
-// CLI11's own does not break lines.
+// CLI11's own formatter does not break lines.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool) const override {
@@ -90,13 +90,13 @@ bool IsSwitch(const CLI::Option& option) { return option.get_type_name().empty()
 
 std::string NameOf(const CLI::Option& option) { return option.get_lnames().front(); }
 
-// --max-jobs: WARPLINED_MAX_JOBS.
+// --max-jobs becomes WARPLINED_MAX_JOBS.
 std::string VariableOf(std::string_view name) {
   return absl::StrCat("WARPLINED_",
                       absl::AsciiStrToUpper(absl::StrReplaceAll(std::string(name), {{"-", "_"}})));
 }
 
-// `prefix` stands before a name: "--" on the command line.
+// `prefix` is put before a name: "--" on the command line.
 std::string DidYouMean(std::string_view prefix, const std::string& name,
                        const std::vector<CLI::Option*>& options) {
   std::vector<std::string> names;
@@ -106,7 +106,7 @@ std::string DidYouMean(std::string_view prefix, const std::string& name,
   return nearest.empty() ? "" : absl::StrCat("; did you mean ", std::string(prefix), nearest, "?");
 }
 
-// `name` is as its source writes it.
+// `name` is the name as it was given.
 absl::Status NoSuchFlag(const std::string& name, std::string_view instead) {
   return absl::InvalidArgumentError(
       absl::StrCat(name, ": there is no such flag any more; ", std::string(instead)));
@@ -129,7 +129,7 @@ absl::Status ParseFlags(int argc, const char* const* argv, Flags& flags) {
   return absl::OkStatus();
 }
 
-// Gives the flag a value that is not of the command line.
+// Sets the flag to a value that is not from the command line.
 absl::Status Set(CLI::Option& option, const std::string& text, const std::string& source) {
   try {
     option.add_result(text);
@@ -140,7 +140,7 @@ absl::Status Set(CLI::Option& option, const std::string& text, const std::string
   }
 }
 
-// Flags that have a value already, and the file's lines for them.
+// Collects which flags have been set, and where.
 class Settings {
  public:
   explicit Settings(Flags& flags) : flags_(flags) {
@@ -207,7 +207,7 @@ class Settings {
   }
 
  private:
-  // Unless it has a value.
+  // Sets the flag, unless it has already been set.
   absl::Status Add(CLI::Option& option, const std::string& text, const std::string& source) {
     return sources_.emplace(&option, source).second ? Set(option, text, source) : absl::OkStatus();
   }
@@ -260,7 +260,7 @@ std::string HelpText(const ServerOptions& options) {
       "HTTP/2; a proxy keeps the others away (docs/attacks.md).\n"
       "When it is ready it prints one line to stdout: READY grpc=<addr> metrics=<addr> backend=<name>\n"
       "[proxy=<addr>]"));
-  // The library puts an empty line behind each group, and another one before the next.
+  // CLI11 puts an empty line after each group, and another one before the next.
   return absl::StrReplaceAll(flags.app.help("warplined"), {{"\n\n\n", "\n\n"}});
 }
 

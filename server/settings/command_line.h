@@ -1,4 +1,4 @@
-// Reads what the daemon is asked to do: its flags, its environment and its configuration file.
+// Reads the settings of the daemon: its flags, its environment and its configuration file.
 #ifndef WARPLINE_SERVER_SETTINGS_COMMAND_LINE_H_
 #define WARPLINE_SERVER_SETTINGS_COMMAND_LINE_H_
 
@@ -11,35 +11,35 @@
 
 namespace warpline {
 
-// A flag that has another value than its default, or has been given it.
+// A flag that was set, even if to its default.
 struct Setting {
   std::string name;    // "max-jobs"
-  std::string value;   // as it was written
+  std::string value;   // as it was given
   std::string source;  // "--max-jobs", "$WARPLINED_MAX_JOBS" or "warplined.toml:3"
 };
 
 struct CommandLine {
   enum class Action { kServe, kCheckConfig, kHelp, kVersion, kNewToken } action = Action::kServe;
-  std::string new_token;  // whose
+  std::string new_token;  // the name of its owner
   ServerOptions options;
   std::vector<Setting> settings;  // in the order of --help
 };
 
-// The value of a variable, or nullptr.
+// Returns the value of a variable, or nullptr.
 using Environment = std::function<const char*(const char* name)>;
 
-// A flag beats the variable of its name (--max-jobs: $WARPLINED_MAX_JOBS), and a variable beats the file of
-// --config. An empty variable is as one that is not set, and others that begin with WARPLINED_ mean nothing:
-// Kubernetes makes some. INVALID_ARGUMENT naming the flag, where its value comes from, the value and the
-// limit; for a name that there is not, with the nearest that there is.
+// A flag overrides the variable of its name (--max-jobs: $WARPLINED_MAX_JOBS), and a variable overrides the
+// file of --config. An empty variable counts as not set. Other variables that begin with WARPLINED_ are
+// ignored, because Kubernetes creates some. INVALID_ARGUMENT names the flag, the source of its value, the
+// value and the limit; for an unknown name it suggests the closest name.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
                                              const Environment& environment);
 
-// `status`, whose message begins with the flag that it is about, with where that has been set if that was not
-// on the command line.
+// Adds to `status` where its flag was set, unless that was on the command line. The message of `status`
+// begins with the flag.
 absl::Status WithSource(const absl::Status& status, const std::vector<Setting>& settings);
 
-// The text of --help: each flag with unit, range and default, and the worst-case memory of `options`.
+// Returns the text of --help: each flag with unit, range and default, and the worst-case memory of `options`.
 std::string HelpText(const ServerOptions& options);
 
 }  // namespace warpline

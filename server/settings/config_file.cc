@@ -13,7 +13,7 @@
 namespace warpline {
 namespace {
 
-// Nothing for what no flag takes.
+// Returns nothing if no flag can have such a value.
 std::optional<std::string> TextOf(const toml::value& value) {
   if (value.is_string()) return value.as_string().str;
   if (value.is_integer()) return absl::StrCat(value.as_integer());

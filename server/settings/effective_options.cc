@@ -1,4 +1,4 @@
-// The limits that apply on a machine where the options leave them to the server.
+// The limits that the server chooses for a machine if the options do not set them.
 #include <algorithm>
 #include <limits>
 #include <thread>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-// The longest device time of one request. A client may make others wait that long: nothing takes a lane back
-// from a job that runs.
+// The longest device time of one request. A client may make others wait that long, because a lane cannot be
+// taken back from a running job.
 constexpr double kMaxSecondsOnCuda = 10, kMaxSecondsOnCpu = 120;
 
 }  // namespace
@@ -34,7 +34,8 @@ std::vector<std::string> ServerOptions::RegionPaths() const {
 }
 
 int ServerOptions::Lanes(bool cuda) const {
-  // On the CPU a lane is a core, which nobody should keep idle: the one for short jobs comes on top.
+  // On the CPU a lane is a core, and none should be kept idle. So the lane for short jobs is an additional
+  // one.
   const int more = cuda ? 0 : LanesKept(false);
   if (lanes != 0) return lanes + more;
   return cuda ? 8 : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)) + more;
@@ -46,12 +47,12 @@ std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
 
 std::int64_t ServerOptions::DeviceBytes(bool cuda) const {
   if (device_bytes) return *device_bytes;
-  // The default is enough for as many programs of full size at once as there are lanes. Each has 64 MiB for
-  // workspace and intermediates. On the CPU it is enough for two programs, as the machine has other uses for
-  // its memory.
+  // The default is enough for one program of full size per lane at the same time, with 64 MiB each for
+  // workspace and intermediates. On the CPU it is enough for two programs, because the machine needs its
+  // memory for other things too.
   const std::int64_t of_program = 2 * max_inline_bytes + 64 * kMiB;
   if (!cuda) return 2 * of_program;
-  // Programs of full size take nothing of the lanes' own memory, which comes out of the same figure.
+  // Programs of full size do not use the lanes' own memory, which is part of the same total.
   return Lanes(true) * (of_program + static_cast<std::int64_t>(kCudaLaneBytes));
 }
 
@@ -62,18 +63,18 @@ std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {
 int ServerOptions::LanesKept(bool cuda) const { return cuda ? Lanes(true) / 4 : 1; }
 
 double ServerOptions::ShortSeconds(bool cuda) const {
-  // A GPU runs the kernels of short jobs before those of long ones, which costs these as much. The CPU has a
-  // lane for them, which is a thread more than there are cores while long jobs run.
+  // A GPU runs the kernels of short jobs before those of long jobs, which are delayed by that time. The CPU
+  // has an additional lane for short jobs: one more thread than cores while long jobs run.
   return cuda ? 100e-6 : 10e-3;
 }
 
 std::size_t ServerOptions::ShortBytes(bool cuda) const {
-  // The limit on a GPU keeps PCIe busy for some 50 us.
+  // On a GPU this many bytes keep PCIe busy for some 50 us.
   return cuda ? std::size_t{2} << 20 : std::numeric_limits<std::size_t>::max();
 }
 
 double ServerOptions::RunningSecondsMax(bool cuda) const {
-  // Lanes share a GPU, and do not share the cores of a CPU.
+  // Lanes share a GPU, but they do not share the cores of a CPU.
   return cuda ? kMaxSecondsOnCuda : std::numeric_limits<double>::infinity();
 }
 
@@ -82,7 +83,7 @@ double ServerOptions::MaxDeviceSeconds(bool cuda) const {
 }
 
 int ServerOptions::Workers(int cpus) const {
-  // Eight reach the memory bandwidth of a socket.
+  // Eight threads reach the memory bandwidth of a socket.
   return std::clamp(cpus / 2, 1, 8);
 }
 
@@ -90,32 +91,32 @@ int ServerOptions::Compilers(int cpus) const { return std::clamp(cpus / 4, 1, 4)
 
 int ServerOptions::RpcThreads(int cpus) const {
   if (rpc_threads != 0) return rpc_threads;
-  // A second one brought a third more small requests, a third one at most a tenth more
-  // (docs/benchmarks/2026-11-22-h200-load.md).
+  // Measured on H200 (docs/benchmarks/2026-11-22-h200-load.md): a second thread allowed a third more small
+  // requests, and a third one at most a tenth more.
   return Look(cpus) > absl::ZeroDuration() && cpus >= 8 ? 2 : 1;
 }
 
 int ServerOptions::TransferThreads(int cpus) const {
   if (transfer_threads != 0) return transfer_threads;
-  // Eight connections move some 20 GB/s, of which one thread does 5.
+  // Eight connections transfer some 20 GB/s; one thread handles 5 GB/s of that.
   return std::clamp(cpus / 2 - 1, 0, 7);
 }
 
 int ServerOptions::Crew(int cpus) const {
-  // Four launch some 100,000 small jobs a second on a GPU, and six no more, as they wait for each other in
-  // the driver. Where threads must not poll, handing a request over costs more than it saves.
+  // Four threads launch some 100,000 small jobs a second on a GPU, and six not more, because they wait for
+  // each other in the driver. If threads must not poll, handing over a request costs more than it saves.
   return Look(cpus) > absl::ZeroDuration() ? std::clamp(cpus / 4, 1, 4) : 0;
 }
 
 absl::Duration ServerOptions::Look(int cpus) const {
-  // Longer than a client takes to answer a response with its next request on the same machine.
+  // Longer than a client on the same machine needs from a response to its next request.
   constexpr absl::Duration kLook = absl::Microseconds(100);
   return poll == "on" || (poll == "auto" && cpus >= 4) ? kLook : absl::ZeroDuration();
 }
 
 int ServerOptions::MaxConnections(std::int64_t descriptors) const {
   if (max_connections != 0) return max_connections;
-  // gRPC's descriptor of a connection, and the acceptor's.
+  // One descriptor of gRPC for each connection, and one of the acceptor.
   constexpr std::int64_t kPerConnection = 2;
   // The descriptors of the program itself and its devices.
   constexpr std::int64_t kOthers = 64;

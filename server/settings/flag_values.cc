@@ -30,7 +30,7 @@ absl::Status ReadBytes(const std::string& text, std::int64_t least, std::int64_t
   return absl::OkStatus();
 }
 
-// host:port, the port a number that there is.
+// Returns whether the text is host:port with a valid port number.
 bool IsHostAndPort(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   int port = 0;

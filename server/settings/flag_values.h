@@ -1,5 +1,5 @@
-// How the values of flags are read: each function makes one that takes the text of a value over into a
-// variable, which must outlive it, or says what the value must be: "must be a number from 0 to 64".
+// Parsers for the values of flags. Each function returns one that writes a value to a variable, which must
+// outlive it, or returns an error that says what the value must be: "must be a number from 0 to 64".
 #ifndef WARPLINE_SERVER_SETTINGS_FLAG_VALUES_H_
 #define WARPLINE_SERVER_SETTINGS_FLAG_VALUES_H_
 
@@ -16,7 +16,7 @@ namespace warpline {
 
 using SetValue = std::function<absl::Status(const std::string& text)>;
 
-// Whole and within [least, most].
+// An integer within [least, most].
 absl::Status ReadInteger(const std::string& text, std::int64_t least, std::int64_t most, std::int64_t& value);
 template <typename T>
 SetValue Integer(T& variable, std::int64_t least, std::int64_t most) {
@@ -28,36 +28,36 @@ SetValue Integer(T& variable, std::int64_t least, std::int64_t most) {
   };
 }
 
-// Decimal, a fraction allowed, within [0, most].
+// A decimal number, which may have a fraction, within [0, most].
 SetValue Number(std::optional<double>& variable, double most);
 
 // "64K", "256MiB", "1G" (server/base/parse_bytes.h), within [least, most].
 SetValue Bytes(std::int64_t& variable, std::int64_t least, std::int64_t most);
-// Likewise, or 0.
+// The same, or 0.
 SetValue BytesOrZero(std::int64_t& variable, std::int64_t least, std::int64_t most);
-// Likewise, at most 1024G; nothing for "auto".
+// The same, at most 1024G; not set for "auto".
 SetValue BytesOrAuto(std::optional<std::int64_t>& variable, std::int64_t least);
 
 // "1500ms", "10m": with a unit, within [least, most].
 SetValue Time(absl::Duration& variable, absl::Duration least, absl::Duration most);
 
-// "true", "false", or nothing, which is true.
+// "true", "false", or an empty text, which means true.
 SetValue Switch(bool& variable);
 
 SetValue OneOf(std::string& variable, std::vector<std::string> values);
 
-// Anything but empty.
+// Any text that is not empty.
 SetValue Path(std::string& variable);
 
-// Each host:port or unix:/path, with commas between them.
+// host:port or unix:/path, separated by commas.
 SetValue Addresses(std::vector<std::string>& variable);
 // One host:port, or empty.
 SetValue MetricsAddress(std::string& variable);
 
-// "0,2", each once; none for "all".
+// "0,2", without repetitions; empty for "all".
 SetValue Ordinals(std::vector<int>& variable);
 
-// The name of an owner, as in "token:NAME" of the file of --tokens.
+// The name of an owner, like NAME in "token:NAME" of the file of --tokens.
 SetValue TokenName(std::string& variable);
 
 }  // namespace warpline

@@ -19,7 +19,8 @@ void AddFlag(CLI::App& app, const std::string& name, const char* value, SetValue
     const absl::Status status = set(text);
     if (!status.ok()) throw CLI::ValidationError(absl::StrCat(flag, "=", text, ": ", status.message()));
   };
-  // A value that may be left out: else the word after `--flag=` would be taken for it.
+  // The value is optional, because CLI11 would otherwise use the next word as the value of an empty
+  // `--flag=`.
   app.add_option_function<std::string>(flag, take, help)
       ->type_name(value)
       ->expected(0, 1)

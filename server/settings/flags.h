@@ -1,4 +1,4 @@
-// Every flag of the daemon, with its unit, range and default.
+// All flags of the daemon, with unit, range and default.
 #ifndef WARPLINE_SERVER_SETTINGS_FLAGS_H_
 #define WARPLINE_SERVER_SETTINGS_FLAGS_H_
 
@@ -10,12 +10,11 @@
 
 namespace warpline {
 
-// Adds --name, whose value is called `value` in the help. What is wrong with one is thrown as
-// CLI::ValidationError: "--lanes=65: must be a number from 0 to 64". If it is given twice the last value
-// counts.
+// Adds --name, whose value is called `value` in the help. An error is thrown as CLI::ValidationError:
+// "--lanes=65: must be a number from 0 to 64". If the flag is given twice, the last value counts.
 void AddFlag(CLI::App& app, const std::string& name, const char* value, SetValue set, const char* help);
 
-// Adds a flag for each of `options`, which must outlive `app` and gets the values while `app` parses them.
+// Adds all flags. They write to `options`, which must outlive `app`, while `app` parses them.
 void AddFlags(CLI::App& app, ServerOptions& options);
 
 }  // namespace warpline

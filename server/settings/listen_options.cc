@@ -1,4 +1,4 @@
-// The rules for where the server may listen, and whether in plaintext.
+// The rules for where the server may listen, and where plaintext is allowed.
 #include <arpa/inet.h>
 
 #include "absl/algorithm/container.h"
@@ -9,7 +9,7 @@
 namespace warpline {
 namespace {
 
-// Other names may resolve to anything, now or later, even if they look like an address.
+// Other names may resolve to any address, now or later, even if they look like an address.
 bool IsLoopback(const std::string& address) {
   const std::string host = address.substr(0, address.rfind(':'));
   if (host == "localhost" || host == "[::1]") return true;

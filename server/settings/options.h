@@ -18,56 +18,56 @@ struct ServerOptions {
   std::vector<std::string> listen = {"127.0.0.1:50051"};
   std::vector<std::string> proxy_listen;          // for proxies that speak PROXY protocol
   std::string metrics_listen = "127.0.0.1:9400";  // empty: none
-  TlsFiles tls;                                   // of both, but for unix sockets
-  std::string tokens;                             // file of owners; empty: nobody is asked
-  bool insecure = false;                          // both may be beyond loopback without TLS
+  TlsFiles tls;                                   // for both, except unix sockets
+  std::string tokens;                             // file of owners; empty: no identities
+  bool insecure = false;                          // allows both beyond loopback without TLS
   std::string backend = "auto";                   // auto, cuda or cpu
   std::vector<int> devices;                       // CUDA ordinals; empty: all
-  int lanes = 0;                                  // a device; 0: by backend
-  int kept_multiprocessors = 0;                   // of a device, for short jobs
+  int lanes = 0;                                  // per device; 0: depends on the backend
+  int kept_multiprocessors = 0;                   // per device, for short jobs
   std::int64_t max_inline_bytes = std::int64_t{256} << 20;
-  std::int64_t pinned_bytes = 0;  // 0: by backend
-  // The memory to take of each device; nothing: what is wanted, or what the device has free.
+  std::int64_t pinned_bytes = 0;  // 0: depends on the backend
+  // The memory to use of each device. Not set: the wanted amount, or what is free on the device.
   std::optional<std::int64_t> device_bytes;
-  // The memory of resident tensors on each device; nothing: half of what is left when everything else has its
+  // The memory of resident tensors on each device. Not set: half of what is left when everything else has its
   // memory.
   std::optional<std::int64_t> resident_bytes;
   absl::Duration max_ttl = absl::Hours(24);  // of resident tensors
-  // The memory of uploads and streamed results on each device; nothing: a quarter of what is left when
-  // everything else has its memory, and on the cpu backend an eighth.
+  // The memory of uploads and streamed results on each device. Not set: a quarter of what is left when
+  // everything else has its memory; on the cpu backend an eighth.
   std::optional<std::int64_t> upload_bytes;
-  // Path of a region socket beside those of the unix sockets in `listen`; empty: none.
+  // Path of a region socket, in addition to those of the unix sockets in `listen`; empty: none.
   std::string regions;
-  // The memory of all shared regions together; nothing: a quarter of the memory that is available at start.
+  // The memory of all shared regions together. Not set: a quarter of the memory that is available at start.
   std::optional<std::int64_t> region_bytes;
-  std::optional<std::int64_t> region_bytes_per_owner;  // nothing: owners share region_bytes fairly
+  std::optional<std::int64_t> region_bytes_per_owner;  // not set: owners share region_bytes fairly
   std::int64_t max_jobs = 1024;
   std::int64_t max_job_bytes = 0;      // 0: 4 x max_inline_bytes
   std::int64_t grpc_memory_bytes = 0;  // 0: 6 x max_inline_bytes
-  // The longest device time of one request, as estimated; 0: no limit; nothing: by backend.
+  // The maximum estimated device time of one request; 0: no limit; not set: depends on the backend.
   std::optional<double> max_device_seconds;
-  int max_connections = 0;    // 0: by the limit of descriptors
-  int rpc_threads = 0;        // 0: by CPUs
-  int transfer_threads = 0;   // likewise
+  int max_connections = 0;    // 0: depends on the limit of descriptors
+  int rpc_threads = 0;        // 0: depends on the CPUs
+  int transfer_threads = 0;   // 0: depends on the CPUs
   std::string poll = "auto";  // auto, on or off
   int timing_sample = 128;
   absl::Duration send_timeout = absl::Seconds(30);
-  absl::Duration device_timeout = absl::Seconds(10);  // and 10 x the estimate; 0: no watchdog
+  absl::Duration device_timeout = absl::Seconds(10);  // plus 10 x the estimate; 0: no watchdog
   absl::Duration grace = absl::Seconds(30);
   absl::Duration drain_delay = absl::ZeroDuration();         // a part of grace
   absl::Duration max_connection_age = absl::ZeroDuration();  // 0: none
   bool echo = false;
   std::string access_log;  // file, or "-" for stderr; empty: none
 
-  // `available` is the memory that is available at start.
+  // `available` is the memory that is free at start.
   std::int64_t RegionBytes(std::int64_t available) const;
-  // The addresses that hosts beyond this one can reach, each as "--listen=ADDRESS" or
-  // "--metrics-listen=ADDRESS". All but unix sockets, 127.0.0.0/8, ::1 and the name localhost.
+  // Returns the addresses that other hosts can reach, each as "--listen=ADDRESS" or
+  // "--metrics-listen=ADDRESS": all except unix sockets, 127.0.0.0/8, ::1 and the name localhost.
   std::vector<std::string> AddressesBeyondLoopback() const;
-  // INVALID_ARGUMENT naming the flag, its value and the limit if one does not go with another.
+  // INVALID_ARGUMENT naming the flag, its value and the limit if a flag contradicts another one.
   absl::Status Check() const;
-  // INVALID_ARGUMENT naming the flag if a file of TLS lacks another, or if an address beyond loopback has no
-  // TLS and --insecure was not given.
+  // INVALID_ARGUMENT naming the flag if a TLS file requires another one that is missing, or if an address
+  // beyond loopback has no TLS and --insecure was not given.
   absl::Status CheckListen() const;
   absl::Status CheckTls() const;
   // Returns the paths of all region sockets.
@@ -80,39 +80,39 @@ struct ServerOptions {
   int Lanes(bool cuda) const;
   // Returns how many of these lanes are for short jobs.
   int LanesKept(bool cuda) const;
-  // These limits define a short job; see Scheduler::Options.
+  // The limits that define a short job; see Scheduler::Options.
   double ShortSeconds(bool cuda) const;
   std::size_t ShortBytes(bool cuda) const;
   double RunningSecondsMax(bool cuda) const;
   double MaxDeviceSeconds(bool cuda) const;
   std::int64_t PinnedBytes(bool cuda) const;
-  // Memory of each device, for its lanes and the pool that they share; on the cpu, for scratch memory. What
-  // is wanted, if `device_bytes` does not say it.
+  // Returns the memory of each device for its lanes and the pool that they share; on the cpu backend, the
+  // scratch memory. If `device_bytes` is not set, this is the wanted amount.
   std::int64_t DeviceBytes(bool cuda) const;
-  // Staging memory for tiny slots, beside PinnedBytes.
+  // Staging memory for tiny slots, in addition to PinnedBytes.
   std::int64_t TinyPinnedBytes(bool cuda) const;
   int RpcThreads(int cpus) const;
-  // Threads that help to receive and send while several large transfers are in progress.
+  // Number of threads that help to receive and send while several large transfers are in progress.
   int TransferThreads(int cpus) const;
-  // Threads that copy payloads. `cpus` are those that the process can use
+  // Number of threads that copy payloads. `cpus` is the number of CPUs that the process can use
   // (server/base/usable_cpus.h).
   int Workers(int cpus) const;
-  // Threads that check requests of new kinds.
+  // Number of threads that compile requests of new kinds.
   int Compilers(int cpus) const;
-  // Threads that plan and run small requests when several are in progress.
+  // Number of threads that plan and run small requests when several are in progress.
   int Crew(int cpus) const;
-  // How long a thread that works for single requests looks for the next one before it sleeps.
+  // How long a thread that handles single requests polls for the next one before it sleeps.
   absl::Duration Look(int cpus) const;
   // `descriptors` is the process's limit.
   int MaxConnections(std::int64_t descriptors) const;
   static std::size_t MaxHttpConnections(std::int64_t descriptors);
-  // Returns the memory of resident tensors on the cpu backend. The default depends on the memory that is
-  // available at start: half of what staging memory and scratch memory leave of it.
+  // Returns the memory of resident tensors on the cpu backend. By default this is half of the memory that is
+  // available at start, after subtracting staging memory and scratch memory.
   std::int64_t CpuResidentBytes(std::int64_t available) const;
-  // Returns the same for uploads: an eighth.
+  // Returns the same for uploads; the default is an eighth.
   std::int64_t CpuUploadBytes(std::int64_t available) const;
-  // Returns the most host memory that gRPC's buffers, staging memory, admitted requests and shared regions
-  // take together. On the cpu backend scratch memory and resident tensors count too. Unit: bytes.
+  // Returns the maximum host memory of gRPC's buffers, staging memory, admitted requests and shared regions
+  // together. On the cpu backend it includes scratch memory, resident tensors and uploads. Unit: bytes.
   std::int64_t WorstCaseMemoryBytes(bool cuda, std::int64_t available) const;
 };
 

@@ -8,8 +8,8 @@ namespace warpline {
 
 struct RemovedFlag {
   std::string_view name;     // "tuning"
-  std::string_view instead;  // what to do without it
-  bool was_setting = true;   // the environment could set it
+  std::string_view instead;  // what to do instead
+  bool was_setting = true;   // it could be set by the environment
 };
 
 inline constexpr RemovedFlag kRemovedFlags[] = {
@@ -24,7 +24,7 @@ inline constexpr RemovedFlag kRemovedFlags[] = {
     {"tuning-file", "not needed: the server chooses kernels by rules"},
 };
 
-// Returns what to do without the flag; empty if there has been no flag of this name.
+// Returns what to do instead of the flag; empty if there was never a flag of this name.
 constexpr std::string_view InsteadOf(std::string_view name) {
   for (const RemovedFlag& flag : kRemovedFlags) {
     if (flag.name == name) return flag.instead;

@@ -1,4 +1,4 @@
-// Ranges of bytes: of a tensor that is filled piece by piece, those that are there.
+// Ranges of bytes: which parts of a tensor have arrived while it is filled piece by piece.
 #ifndef WARPLINE_SERVER_STORE_BYTE_RANGES_H_
 #define WARPLINE_SERVER_STORE_BYTE_RANGES_H_
 
@@ -9,7 +9,7 @@
 
 namespace warpline {
 
-// From `begin` up to, and without, `end`.
+// The bytes from `begin` up to, but not including, `end`.
 struct ByteRange {
   std::size_t begin = 0, end = 0;
   std::size_t size() const { return end - begin; }
@@ -17,19 +17,19 @@ struct ByteRange {
 };
 std::string ToString(const ByteRange& range);  // "bytes 4096 to 8191", or "no bytes at 4096"
 
-// A set of bytes. Neighbouring ranges become one, so that a tensor filled from several sides at once keeps a
-// few.
+// A set of bytes. Adjacent ranges are merged, so that a tensor that is filled from several places at once has
+// few ranges.
 class ByteRanges {
  public:
-  // The first part of `range` that is in the set; nothing if none is.
+  // Returns the first part of `range` that is in the set; nothing if none is.
   std::optional<ByteRange> FirstCommon(const ByteRange& range) const;
-  // The first part of [0, size) that is not; nothing if all is.
+  // Returns the first part of [0, size) that is not in the set; nothing if all of it is.
   std::optional<ByteRange> FirstMissing(std::size_t size) const;
-  // `range` has nothing in common with the set.
+  // Adds `range`, which must not overlap the set.
   void Add(const ByteRange& range);
-  // Adds the bytes of `range` that are not in the set, and returns how many these were.
+  // Adds the bytes of `range` that are not in the set yet, and returns how many these were.
   std::size_t AddMissing(ByteRange range);
-  // Returns whether `range` would become one with a range of the set.
+  // Returns whether `range` would be merged with a range of the set.
   bool Touches(const ByteRange& range) const;
   std::size_t bytes() const { return bytes_; }
   std::size_t count() const { return ranges_.size(); }

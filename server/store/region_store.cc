@@ -13,7 +13,7 @@
 namespace warpline {
 namespace {
 
-// Others may give theirs back.
+// Other clients may remove regions meanwhile.
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
 
 constexpr std::size_t kPageBytes = 4096;
@@ -25,7 +25,7 @@ absl::Status NoSuchRegion(std::string_view id) {
 
 }  // namespace
 
-// One region, and which of its client's calls use it.
+// One region, and the calls of its client that use it.
 class RegionStore::Region {
  public:
   Region(OwnerId owner, Buffer memory) : owner_(owner), memory_(std::move(memory)) {}
@@ -34,7 +34,7 @@ class RegionStore::Region {
   std::span<std::byte> bytes() const { return memory_.bytes(); }
   const Place& place() const { return memory_.place(); }
 
-  // A use of `call` begins, unless it was withdrawn.
+  // Begins a use by `call`. ABORTED if the call was withdrawn.
   absl::Status Begin(std::int64_t call) {
     if (call == 0) return absl::OkStatus();
     MutexLock lock(&mutex_);
@@ -67,7 +67,7 @@ class RegionStore::Region {
         withdrawn_.erase(withdrawn_.begin());
       }
       if (const auto found = running_.find(call); found != running_.end()) {
-        // A client that asks again and again gets one answer.
+        // a client that asks several times gets one answer
         if (found->second.waiting.empty()) found->second.waiting.push_back(std::move(ended));
         return;
       }
@@ -86,13 +86,13 @@ class RegionStore::Region {
   const OwnerId owner_;
   const Buffer memory_;
   Mutex mutex_;
-  // The calls that use the region now, by number of the call.
+  // The calls that use the region now, by call number.
   absl::flat_hash_map<std::int64_t, Running> running_ ABSL_GUARDED_BY(mutex_);
   std::set<std::int64_t> withdrawn_ ABSL_GUARDED_BY(mutex_);
   std::int64_t floor_ ABSL_GUARDED_BY(mutex_) = 0;  // all numbers up to here were withdrawn
 };
 
-// Keeps a region's memory, and says when it is no longer used.
+// Keeps a region's memory. Its destructor ends the use.
 struct RegionStore::InUse {
   InUse(std::shared_ptr<Region> region, std::int64_t call) : region(std::move(region)), call(call) {}
   ~InUse() { region->End(call); }
@@ -115,7 +115,7 @@ RegionStore::Reservation& RegionStore::Reservation::operator=(Reservation&& othe
 }
 
 void RegionStore::Reservation::Return() {
-  // The shares first: who has seen the metrics fall finds room.
+  // The shares first: a client that sees the metrics drop must find room.
   number_part_.Return();
   bytes_part_.Return();
   if (RegionStore* const store = std::exchange(store_, nullptr); store != nullptr) {
@@ -152,7 +152,8 @@ absl::Status RegionStore::CheckRoom(const Caller& caller, std::size_t bytes) con
   const OwnerId owner = caller.owner;
   const std::size_t most = LimitOf(owner);
   const auto found = owners_.find(owner);
-  // Without identities all peers are one owner. The number, which takes little to spend, is each peer's own.
+  // Without identities all peers are one owner. The number of regions, which is easily used up, is still
+  // counted for each peer.
   const Totals own = {.bytes = found == owners_.end() ? 0 : found->second.bytes,
                       .regions = static_cast<std::size_t>(number_.held(caller.claimant.share))};
   const auto full = [bytes](const char* whose, const Totals& used, std::size_t max_bytes,
@@ -163,9 +164,9 @@ absl::Status RegionStore::CheckRoom(const Caller& caller, std::size_t bytes) con
                               max_bytes, " (the server's ", flags, ")")),
                           kRetryAfter);
   };
-  // An owner without a limit of its own is limited by its share, which Open takes after this check.
+  // Other owners are limited by their fair share, which Open takes after this check.
   const bool is_limited = most < options_.max_bytes || options_.max_bytes_per_owner.has_value();
-  // The quota may have become less than what is in use.
+  // The quota may have been reduced below what is in use.
   const bool is_full = own.bytes > most || bytes > most - own.bytes;
   if ((is_limited && is_full) || own.regions >= options_.max_regions_per_owner) {
     return full("the owner's", own, most, options_.max_regions_per_owner,
@@ -207,7 +208,7 @@ absl::StatusOr<std::string> RegionStore::Open(const Caller& caller, std::size_t 
 
 void RegionStore::DropExpiredTickets() {
   const MonotonicTime now = MonotonicClock::now();
-  std::vector<Ticket> expired;  // goes after the lock, as their shares then go back
+  std::vector<Ticket> expired;  // destroyed after the lock is released, because this returns their shares
   MutexLock lock(&mutex_);
   for (auto ticket = tickets_.begin(); ticket != tickets_.end();) {
     if (ticket->second.expiry > now) {
@@ -238,7 +239,7 @@ std::string RegionStore::Add(OwnerId owner, Buffer memory) {
 }
 
 void RegionStore::Remove(std::string_view id) {
-  std::shared_ptr<Region> removed;  // goes after the lock
+  std::shared_ptr<Region> removed;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   const auto found = regions_.find(std::string(id));
   if (found == regions_.end()) return;
@@ -260,7 +261,7 @@ absl::StatusOr<Buffer> RegionStore::Use(OwnerId owner, std::string_view id, std:
     return NoSuchRegion(id);
   }
   const std::size_t size = region->bytes().size();
-  // In this order nothing can overflow.
+  // In this order no operation can overflow.
   if (offset < 0 || static_cast<std::uint64_t>(offset) > size ||
       bytes > size - static_cast<std::size_t>(offset)) {
     return absl::OutOfRangeError(absl::StrCat("a slice of ", bytes, " bytes at ", offset,

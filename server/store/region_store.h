@@ -1,4 +1,4 @@
-// Shared regions: memory of clients on this host, of which their requests name slices.
+// Shared regions: memory of clients on this host. Requests name slices of it.
 #ifndef WARPLINE_SERVER_STORE_REGION_STORE_H_
 #define WARPLINE_SERVER_STORE_REGION_STORE_H_
 
@@ -28,26 +28,25 @@
 
 namespace warpline {
 
-// A region is asked for with Open, whose ticket counts from then on; the ticket is redeemed for a
-// reservation, and the reservation's memory becomes a region with Add. It lives until it is removed, and its
-// memory until the last job that uses it then has let go of it. Errors say of an id no more than its last
-// digits.
+// Open gives a ticket for a region, which counts from then on. Redeem turns the ticket into a reservation,
+// and Add turns the reservation's memory into a region. The region lives until Remove. Its memory lives until
+// the last job that still uses it has ended. Errors show only the last digits of an id.
 //
-// Thread-safe. Outlives what it gives out.
+// Thread-safe. Outlives its regions and reservations.
 class RegionStore {
  public:
   struct Options {
-    // The limit of all regions together. 0 bytes: there are no regions.
+    // The limit of all regions together. 0 bytes: regions are turned off.
     std::size_t max_bytes = 0;
-    // The limit of the regions of one owner. By default clients share max_bytes as FairBudget has it.
+    // The limit of the regions of one owner. By default clients share max_bytes by the rules of FairBudget.
     std::optional<std::size_t> max_bytes_per_owner;
     std::size_t max_regions = 0, max_regions_per_owner = 0;
     absl::Duration ticket_ttl = absl::Seconds(30);
     LimitsOf limits_of = nullptr;
-    OwnerMetrics* owner_metrics = nullptr;  // null where there are no identities
+    OwnerMetrics* owner_metrics = nullptr;  // null if there are no identities
   };
 
-  // A share of the limits, which goes back when this is destroyed. Can be moved.
+  // A part of the limits. It is returned when this is destroyed. Can be moved.
   class Reservation {
    public:
     Reservation() = default;
@@ -79,30 +78,30 @@ class RegionStore {
   RegionStore& operator=(const RegionStore&) = delete;
 
   const Options& options() const { return options_; }
-  // Returns the bytes that the caller's regions may have together when nobody else has any.
+  // Returns the bytes that all regions of the caller may have if no other client has any.
   std::size_t MaxBytesOf(const Caller& caller) const;
 
-  // A ticket for a region of so many bytes. INVALID_ARGUMENT, about "size_bytes", if there can be no such
-  // region; RESOURCE_EXHAUSTED with the figures if the limits are reached, with a delay if there would be
-  // room without the others.
+  // Returns a ticket for a region of `bytes` bytes. INVALID_ARGUMENT, about "size_bytes", if no such region
+  // is possible. RESOURCE_EXHAUSTED, with the figures, if a limit is reached; with a delay if other clients
+  // use the room.
   absl::StatusOr<std::string> Open(const Caller& caller, std::size_t bytes);
   // NOT_FOUND if the ticket is unknown, used or expired.
   absl::StatusOr<Reservation> Redeem(std::string_view ticket);
-  // Gives back the shares of tickets that can no longer be presented.
+  // Returns the parts of the limits that expired tickets hold.
   void DropExpiredTickets();
-  // `memory` is to give its reservation back when it goes, not before. Returns the id.
+  // Adds a region and returns its id. `memory` must return its reservation when it is destroyed, not earlier.
   std::string Add(OwnerId owner, Buffer memory);
-  // No job uses it from now on, but for those that do already.
+  // Removes the region. Only jobs that already use it may go on using it.
   void Remove(std::string_view id);
 
-  // A slice in use by a call, for as long as there is the buffer. NOT_FOUND, or FAILED_PRECONDITION for
-  // another server's id; OUT_OF_RANGE if the slice does not lie in the region; ABORTED if the call was
-  // withdrawn; INVALID_ARGUMENT if its number is negative.
+  // Returns a slice. It counts as used by `call` for as long as the buffer exists. NOT_FOUND, or
+  // FAILED_PRECONDITION for another server's id; OUT_OF_RANGE if the slice does not lie in the region;
+  // ABORTED if the call was withdrawn; INVALID_ARGUMENT if the call number is negative.
   absl::StatusOr<Buffer> Use(OwnerId owner, std::string_view id, std::int64_t offset, std::size_t bytes,
                              std::int64_t call);
-  // From now on the region is not used by this call, whose number is above 0. `ended` is called once when no
-  // job of the call uses it any more: before this returns, or later, on any thread, where it must not block;
-  // or never, if the region has been removed.
+  // Withdraws a call, whose number must be above 0: from now on it may not use the region. `ended` is called
+  // once, when no job of the call uses the region any more: before this returns, or later, on any thread,
+  // where it must not block. It is never called if the region has been removed.
   void Withdraw(std::string_view id, std::int64_t call, std::function<void()> ended);
 
   std::size_t size() const;
@@ -118,25 +117,25 @@ class RegionStore {
     MonotonicTime expiry;
   };
 
-  // Returns what the flag and the owner's quota allow.
+  // Returns the limit by the flag and the owner's quota.
   std::size_t LimitOf(OwnerId owner) const;
   absl::Status CheckRoom(const Caller& caller, std::size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(OwnerId owner, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(OwnerId owner, std::size_t bytes);
-  // The totals, and that the owner has so much more, or less.
+  // Updates the metrics: the totals, and the owner's bytes by `bytes`, which may be negative.
   void Show(OwnerId owner, double bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Region> Find(std::string_view id) const;
 
   const Options options_;
   const SecretIds ids_{"region", "open"};
   FairBudget number_;        // of regions
-  FairBudget shared_bytes_;  // of regions, where there is no limit for each owner
+  FairBudget shared_bytes_;  // bytes of regions, if there is no per-owner limit
   Gauge regions_gauge_, bytes_gauge_;
   mutable Mutex mutex_;
   Totals all_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<OwnerId, Totals> owners_ ABSL_GUARDED_BY(mutex_);  // that have any
+  absl::flat_hash_map<OwnerId, Totals> owners_ ABSL_GUARDED_BY(mutex_);  // only owners with regions
   absl::flat_hash_map<std::string, std::shared_ptr<Region>> regions_ ABSL_GUARDED_BY(mutex_);
-  // Last, as reservations that are destroyed look at the rest.
+  // Last, because the destructor of a reservation uses the other members.
   std::map<std::string, Ticket, std::less<>> tickets_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -19,7 +19,7 @@ constexpr std::size_t kShown = 8;
 
 std::string RandomDigits(std::size_t bytes) {
   std::string random(bytes, '\0');
-  // The kernel always has random bytes once it has booted. Ids that could be guessed are no answer.
+  // The kernel always has random bytes once it has booted. Guessable ids are not acceptable.
   if (getentropy(random.data(), random.size()) != 0) std::abort();
   return absl::BytesToHexString(random);
 }

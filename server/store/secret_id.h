@@ -1,5 +1,5 @@
-// Ids of what the server keeps for clients: resident tensors, shared regions. They are secrets: who knows one
-// may use the thing, as far as owners do not differ.
+// Ids of things that the server keeps for clients: resident tensors and shared regions. They are secrets:
+// whoever knows an id may use the thing, unless it belongs to another owner.
 #ifndef WARPLINE_SERVER_STORE_SECRET_ID_H_
 #define WARPLINE_SERVER_STORE_SECRET_ID_H_
 
@@ -10,16 +10,16 @@
 
 namespace warpline {
 
-// Makes the ids of one kind of things of one server: 8 hexadecimal digits that name the server, a hyphen, and
-// 32 random ones.
+// Makes the ids of one kind of thing on one server: 8 hexadecimal digits that name the server, a hyphen, and
+// 32 random digits.
 class SecretIds {
  public:
-  // `what` they are ids of, and how clients get another, for errors: "tensor", "put".
+  // For errors: `what` the ids are for, and how clients get a new one: "tensor", "put".
   SecretIds(std::string what, std::string remake);
 
   std::string New() const;
-  // OK if this server has made the id, whether or not there still is such a thing. FAILED_PRECONDITION if
-  // another server has, NOT_FOUND if none makes such ids.
+  // OK if this server has made the id, even if the thing no longer exists. FAILED_PRECONDITION if another
+  // server has made it, NOT_FOUND if no server makes such ids.
   absl::Status Check(std::string_view id) const;
 
  private:
@@ -27,8 +27,8 @@ class SecretIds {
   const std::string instance_;
 };
 
-// Returns the part of an id that may stand in logs and errors: its last 8 digits, behind three dots. Returns
-// nothing for a text that is no id.
+// Returns the part of an id that may appear in logs and errors: three dots and its last 8 digits. Returns
+// nothing if the text is not an id.
 std::string Abbreviate(std::string_view id);
 
 }  // namespace warpline

@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 
-// Younger than some headers.
+// Some headers are older than these constants.
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -32,8 +32,8 @@ absl::Status Unfit(const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("the descriptor ", why));
 }
 
-// Calls it with one part after the other until it returns false, and returns what it returned last. Of
-// several gigabytes at once the kernel would keep every other thread of the process from its memory for
+// Calls `call` with one part after the other until it returns false, and returns the last result. If it got
+// several gigabytes at once, the kernel would block all other threads of the process from its memory for
 // seconds.
 template <typename Call>
 bool ForEachPart(std::span<std::byte> memory, const Call& call) {
@@ -63,8 +63,8 @@ absl::Status CheckShareable(int fd, std::size_t bytes) {
   if ((seals & F_SEAL_FUTURE_WRITE) != 0) {
     return Unfit("has the seal F_SEAL_FUTURE_WRITE, so that nothing can be written");
   }
-  // Seals cannot be taken off again, so what is asked from here on stays as it is: the size, and that there
-  // are no blocks behind the end, which would hide as many holes.
+  // Seals cannot be removed, so the checks from here on stay valid: the size, and that there are no blocks
+  // after the end. Such blocks would be counted and hide the same number of holes.
   struct stat status {};
   if (fstat(fd, &status) != 0) return Unfit(absl::StrCat("cannot be examined: ", std::strerror(errno)));
   if (static_cast<std::uint64_t>(status.st_size) != bytes) {
@@ -95,8 +95,8 @@ absl::StatusOr<Buffer> MapShared(int fd, std::size_t bytes) {
   });
   madvise(address, bytes, MADV_DONTFORK);
   madvise(address, bytes, MADV_DONTDUMP);
-  // Tells of what a later access would be killed for. A kernel before 5.14 does not know it; there pages are
-  // mapped at their first use.
+  // Reports a failure that would otherwise kill the process at a later access. Kernels before 5.14 do not
+  // know this call; there pages are mapped at their first use.
   const bool populated = ForEachPart(mapped, [](std::span<std::byte> part) {
     return madvise(part.data(), part.size(), MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
   });

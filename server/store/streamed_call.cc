@@ -15,8 +15,8 @@ namespace {
 
 constexpr absl::Duration kRetryAfter = absl::Milliseconds(50);
 
-// The pieces of one result whose sending is remembered. Clients that ask for more than so many pieces that do
-// not touch make no progress with further ones.
+// The maximum number of separate pieces of one result that are remembered as sent. If a client requests more
+// pieces that do not touch, the further ones count as no progress.
 constexpr std::size_t kMaxPieces = 4096;
 
 }  // namespace
@@ -28,7 +28,7 @@ StreamedCall::StreamedCall(StreamedCalls& calls, std::size_t bytes, std::size_t 
       windows_(windows),
       part_(std::move(part)),
       ticket_(std::move(ticket)) {
-  // How long they are held is up to the client.
+  // The client decides how long they are held.
   ticket_.MarkUnread();
 }
 
@@ -45,7 +45,7 @@ void StreamedCall::Await(std::size_t uploads, Events events) {
 }
 
 void StreamedCall::StopWaiting() {
-  std::optional<Events> gone;  // what it holds goes after the lock
+  std::optional<Events> gone;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   gone.swap(events_);
 }
@@ -57,7 +57,8 @@ void StreamedCall::OnArrived(std::size_t bytes, bool completes) {
     arrived_ += bytes;
     if (!events_.has_value()) return;
     if (completes) --incomplete_;
-    // Bytes that are taken back and sent again are no progress. The last ones are, as what follows may wait.
+    // Bytes that are taken back and sent again are no progress. The last bytes always count, because what
+    // follows may wait.
     if (arrived_ >= seen_ + min_progress_ || incomplete_ == 0) {
       seen_ = std::max(seen_, arrived_);
       events_->progress();
@@ -198,7 +199,7 @@ int StreamedCalls::DeviceFor(std::optional<int> preferred, std::size_t bytes) co
   return static_cast<int>(best);
 }
 
-// Takes as many windows as suit the size, or fewer if there are not so many.
+// Takes a number of windows that suits the size, or fewer if not enough are free.
 absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const Caller& caller,
                                                                          std::size_t bytes) {
   const std::size_t window = StreamedCall::kChunksOfWindow * options_.chunk_bytes;
@@ -207,7 +208,7 @@ absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const C
                                                    1, StreamedCall::kMaxWindows);
   std::size_t windows = std::clamp<std::size_t>(bytes / window, 1, most);
   for (;; windows /= 2) {
-    // One window is never refused because the budget is smaller than that.
+    // A budget smaller than one window must still allow one.
     const std::int64_t held = std::min(static_cast<std::int64_t>(windows * window), transfers_.total());
     absl::StatusOr<FairBudget::Part> part = transfers_.Take(caller.claimant, held);
     absl::StatusOr<Ticket> ticket = part.ok() ? admission_.AdmitMore(held, caller) : part.status();
@@ -225,8 +226,7 @@ absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const C
 
 absl::StatusOr<StreamedCalls::Opened> StreamedCalls::Open(const Caller& caller, std::optional<int> preferred,
                                                           std::span<const std::size_t> bytes) {
-  constexpr std::size_t kMost = std::size_t{1}
-                                << 50;  // so that the sum of a request's arrays cannot overflow
+  constexpr std::size_t kMost = std::size_t{1} << 50;  // the sum of the arrays cannot overflow
   std::size_t total = 0;
   for (const std::size_t each : bytes) total += AlignUp(std::min(each, kMost), kTensorAlignment);
   Opened opened;
@@ -254,7 +254,7 @@ absl::StatusOr<StreamedCalls::Opened> StreamedCalls::Open(const Caller& caller, 
   ASSIGN_OR_RETURN(FairBudget::Part part,
                    devices_[index].Take(caller.claimant, static_cast<std::int64_t>(total)));
   ASSIGN_OR_RETURN(opened.call, TakeWindows(caller, total));
-  // Each array's memory goes before the charge of all.
+  // The charge for all arrays must end after the memory of each is freed.
   const auto charge = std::make_shared<Charge>(std::move(part), bytes_[index], static_cast<double>(total));
   for (const std::size_t each : bytes) {
     absl::StatusOr<Buffer> allocated = allocate_(opened.device, each);
@@ -282,7 +282,7 @@ void StreamedCalls::Drain() {
 }
 
 void StreamedCalls::End(const std::function<std::function<void()>(const StreamedCall&)>& ending) {
-  std::vector<std::function<void()>> given_up;  // called without the lock
+  std::vector<std::function<void()>> given_up;  // called after the lock is released
   {
     MutexLock lock(&mutex_);
     for (const StreamedCall* call : calls_) {

@@ -1,5 +1,5 @@
-// Calls whose large arrays travel apart from their messages: operands that other calls put, and results that
-// other calls get.
+// Calls whose large arrays are transferred outside their messages: operands that other calls put, and results
+// that other calls get.
 #ifndef WARPLINE_SERVER_STORE_STREAMED_CALL_H_
 #define WARPLINE_SERVER_STORE_STREAMED_CALL_H_
 
@@ -28,23 +28,23 @@ namespace warpline {
 
 class StreamedCalls;
 
-// The part of one such call that its transfers share. It lasts from the announcement until the last result
-// has been dropped. Thread-safe.
+// The state that all transfers of one such call share. It lasts from the announcement of the transfers until
+// the last result has been dropped. Thread-safe.
 class StreamedCall {
  public:
-  // Within each send timeout so many bytes must move that were not moved before: 1 MiB, and a 32nd of the
-  // memory that the call holds. So even the slowest client gives the memory back after 32 send timeouts for
-  // its uploads and as many for its results. With the default of 30 s, 16 minutes for 1 GiB are 9 Mbit/s.
+  // Within each send timeout this many bytes must move that have not moved before: 1 MiB, and at least a 32nd
+  // of the memory that the call holds. So even the slowest client returns the memory after 32 send timeouts
+  // for its uploads and 32 for its results. With the default of 30 s, 16 minutes for 1 GiB are 9 Mbit/s.
   static constexpr std::size_t kMinProgress = std::size_t{1} << 20;
   static constexpr std::size_t kProgressShare = 32;
-  // Host memory of one transfer, in chunks: one arrives while the other goes on to the device.
+  // Host memory of one transfer, in chunks: one chunk is received while the other is copied to the device.
   static constexpr std::size_t kChunksOfWindow = 2;
   // docs/benchmarks/2026-11-27-h200-streaming.md: more than 8 connections are no faster.
   static constexpr std::size_t kMaxWindows = 8;
 
   // The events of a call that waits for its uploads.
   struct Events {
-    std::function<void()> progress;  // called under a lock: it must not come back here
+    std::function<void()> progress;  // called under a lock: it must not call the StreamedCall
     std::function<void()> complete;  // the last byte has arrived; called once
     std::function<void()> give_up;   // EndIdle: nothing arrives, and the server drains
   };
@@ -53,39 +53,40 @@ class StreamedCall {
   StreamedCall(const StreamedCall&) = delete;
   StreamedCall& operator=(const StreamedCall&) = delete;
 
-  // From now on the call waits for so many uploads, at least one.
+  // The call now waits for `uploads` uploads, at least one.
   void Await(std::size_t uploads, Events events);
-  // It does not wait any more. No event comes after this has returned.
+  // Ends the wait. After this returns there are no more events.
   void StopWaiting();
   std::size_t min_progress() const { return min_progress_; }
   // Bytes of an upload have arrived. `completes`: they were its last ones.
   void OnArrived(std::size_t bytes, bool completes);
-  // Bytes that had arrived do not count: their range was not put to its end.
+  // Bytes that had arrived no longer count, because the transfer of their range did not complete.
   void OnTakenBack(std::size_t bytes);
   // Returns how many bytes of uploads have arrived.
   std::size_t arrived() const;
 
   // Counts a further result, and returns its number.
   std::size_t AddResult();
-  // A range of a result goes to the client.
+  // A range of a result has been sent to the client.
   void OnSent(std::size_t result, const ByteRange& range);
-  // Returns when enough of the results had moved last. They expire together, so many seconds after this.
+  // Returns when the results last made enough progress. All of them expire together, their lease after this
+  // time.
   MonotonicTime progressed() const;
-  // The results have expired. Transfers of them end, too.
+  // Marks the results as expired, which also ends their transfers.
   void Expire();
   bool has_expired() const;
 
-  // Returns when anything of the call was used last.
+  // Returns when any part of the call was last used.
   MonotonicTime used() const;
   void Use();
 
-  // How many transfers there may be at one time.
+  // The maximum number of transfers at one time.
   std::size_t windows() const { return windows_; }
-  // RESOURCE_EXHAUSTED with a delay if there are as many.
+  // RESOURCE_EXHAUSTED with a delay if that many are in progress.
   absl::Status TakeWindow();
   void ReturnWindow();
-  // No transfer begins any more, and what was taken for them is given up when the last one has ended. For
-  // calls without results that travel apart, before they are answered.
+  // Allows no more transfers. What was reserved for them is returned when the last one has ended. Used before
+  // the answer of calls that have no streamed results.
   void EndTransfers();
 
  private:
@@ -94,7 +95,8 @@ class StreamedCall {
                Ticket ticket);
 
   void ReturnBudget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the function that gives the call up, if it waits and nothing of it has moved since; else null.
+  // Returns the function that gives up the call if it waits and nothing of it has moved since `since`; else
+  // null.
   std::function<void()> GiveUpIfIdle(MonotonicTime since) const;
   std::function<void()> GiveUpIfWaiting() const;
 
@@ -107,19 +109,19 @@ class StreamedCall {
   std::size_t windows_used_ ABSL_GUARDED_BY(mutex_) = 0;
   std::size_t incomplete_ ABSL_GUARDED_BY(mutex_) = 0;  // uploads
   std::size_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;     // bytes
-  std::size_t seen_ ABSL_GUARDED_BY(mutex_) = 0;        // how many had at the last progress
+  std::size_t seen_ ABSL_GUARDED_BY(mutex_) = 0;        // value of arrived_ at the last progress
   std::optional<Events> events_ ABSL_GUARDED_BY(mutex_);
-  std::vector<ByteRanges> sent_ ABSL_GUARDED_BY(mutex_);  // of each result
+  std::vector<ByteRanges> sent_ ABSL_GUARDED_BY(mutex_);  // one for each result
   std::size_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::size_t sent_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // how many had been sent at the last progress
+  std::size_t sent_seen_ ABSL_GUARDED_BY(mutex_) = 0;  // value of sent_bytes_ at the last progress
   MonotonicTime progressed_ ABSL_GUARDED_BY(mutex_) = MonotonicClock::now();
   bool has_expired_ ABSL_GUARDED_BY(mutex_) = false;
-  // They go last: who waits for all tickets to be back may then destroy what the call uses.
+  // Destroyed last: code that waits for all tickets may then destroy what the call uses.
   FairBudget::Part part_ ABSL_GUARDED_BY(mutex_);
   Ticket ticket_ ABSL_GUARDED_BY(mutex_);
 };
 
-// All of them, and the memory that they share. Thread-safe. Outlives its calls and their memory.
+// All streamed calls, and the memory that they share. Thread-safe. Outlives its calls and their memory.
 class StreamedCalls {
  public:
   struct Options {
@@ -136,20 +138,20 @@ class StreamedCalls {
     std::vector<Buffer> memory;
     int device = 0;
   };
-  // `preferred` is the device where it has room, or else the one with the most room. RESOURCE_EXHAUSTED if
-  // there is no room: with a delay, if there would be without others. UNAVAILABLE once the server drains.
+  // Uses device `preferred` if it has room, otherwise the device with the most room. RESOURCE_EXHAUSTED if
+  // there is no room; with a delay if other calls use it. UNAVAILABLE once the server drains.
   absl::StatusOr<Opened> Open(const Caller& caller, std::optional<int> preferred,
                               std::span<const std::size_t> bytes);
 
-  // The most that the arrays of one call of this claimant may have together; 0: none.
+  // The maximum bytes of all arrays of one call of this claimant; 0 if it may have none.
   std::size_t MaxBytesOf(const Claimant& claimant) const;
-  // From now on no call is opened.
+  // After this no call is opened.
   void Drain();
-  // Gives up calls that wait for uploads of which nothing has come for so long.
+  // Gives up calls that wait for uploads and have received nothing for `idle`.
   void EndIdle(absl::Duration idle);
   // Gives up all calls that wait for uploads.
   void EndWaiting();
-  // Returns how many there are.
+  // Returns the number of calls.
   std::size_t count() const;
 
  private:
@@ -163,7 +165,7 @@ class StreamedCalls {
   const AllocateMemory allocate_;
   FairBudget& transfers_;
   Admission& admission_;
-  std::deque<FairBudget> devices_;  // bytes of each
+  std::deque<FairBudget> devices_;  // one for each device, in bytes
   std::vector<Gauge> bytes_;
   mutable Mutex mutex_;
   bool drains_ ABSL_GUARDED_BY(mutex_) = false;

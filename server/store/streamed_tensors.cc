@@ -1,4 +1,4 @@
-// The part of TensorStore that has the arrays of streamed calls.
+// The part of TensorStore that handles the arrays of streamed calls.
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ std::string TensorStore::AddUpload(OwnerId owner, const TensorSpec& spec, Buffer
   auto entry = std::make_shared<Entry>();
   entry->spec = spec;
   entry->ttl = options_.max_ttl;
-  entry->uses = 1;  // the call's, until RemoveUploads: it does not expire
+  entry->uses = 1;  // the call's use, until RemoveUploads: so the entry does not expire
   entry->memory = std::move(memory);
   entry->complete = spec.bytes == 0;
   entry->is_upload = true;
@@ -24,7 +24,7 @@ std::string TensorStore::AddUpload(OwnerId owner, const TensorSpec& spec, Buffer
 }
 
 void TensorStore::RemoveUploads(OwnerId owner, std::span<const std::string> ids) {
-  std::vector<std::shared_ptr<Entry>> removed;  // go after the lock
+  std::vector<std::shared_ptr<Entry>> removed;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   for (const std::string& id : ids) {
     const auto found = entries_.find(Key(owner, id));
@@ -48,7 +48,7 @@ TensorStore::Info TensorStore::AddResult(OwnerId owner, const TensorSpec& spec, 
 
 void TensorStore::DropIdleResults(absl::Duration idle) {
   const MonotonicTime limit = MonotonicClock::now() - absl::ToChronoNanoseconds(idle);
-  std::vector<std::shared_ptr<Entry>> dropped;  // go after the lock
+  std::vector<std::shared_ptr<Entry>> dropped;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   std::vector<Entry*> found;
   for (const auto& [key, entry] : entries_) {

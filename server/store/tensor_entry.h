@@ -15,7 +15,7 @@
 
 namespace warpline {
 
-// The tensors that one holding of the store's lock drops or renews.
+// How many tensors are dropped or renewed while the store's lock is held once.
 inline constexpr std::size_t kTensorsAtOnce = 32;
 
 // Guarded by the store's mutex.
@@ -24,19 +24,20 @@ struct TensorStore::Entry {
   TensorSpec spec;
   absl::Duration ttl;
   MonotonicTime lease_begin;
-  MonotonicTime expiry;  // under which it stands in expiries_
+  MonotonicTime expiry;  // its key in expiries_
   int uses = 0;
   Buffer memory;
   bool complete = false;
   bool removed = false;
   bool is_upload = false;
-  std::shared_ptr<StreamedCall> call;  // to which it belongs; null for resident tensors
+  std::shared_ptr<StreamedCall> call;  // the call to which it belongs; null for resident tensors
   std::size_t result = 0;              // its number among the call's results
   ByteRanges written;
   std::list<const ByteRange*> writing;
 
   bool IsResult() const { return call != nullptr && !is_upload; }
-  // Uses keep a tensor, but not the result of a call: only its way to the client does.
+  // A use keeps a tensor from expiring. It does not keep the result of a call: only sending it to the client
+  // does.
   bool IsKept() const { return uses > 0 && !IsResult(); }
   MonotonicTime LeaseEnd() const {
     return (IsResult() ? call->progressed() : lease_begin) + absl::ToChronoNanoseconds(ttl);

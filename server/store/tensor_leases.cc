@@ -1,4 +1,4 @@
-// The part of TensorStore that knows when tensors expire.
+// The part of TensorStore that ends leases.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -24,10 +24,10 @@ absl::StatusOr<TensorStore::Info> TensorStore::Renew(OwnerId owner, std::string_
 }
 
 void TensorStore::RenewEntry(Entry& entry, std::optional<absl::Duration> ttl) {
-  if (entry.call != nullptr) return;  // only a use keeps a result
+  if (entry.call != nullptr) return;  // results are kept only by sending them
   if (ttl.has_value()) entry.ttl = *ttl;
   BeginLease(entry);
-  // A shorter lease must be found in time.
+  // A lease that has become shorter must be found in time.
   expiries_.erase({entry.expiry, &entry});
   entry.expiry = entry.LeaseEnd();
   expiries_.emplace(entry.expiry, &entry);
@@ -50,10 +50,10 @@ std::vector<absl::Duration> TensorStore::RenewEach(OwnerId owner, std::span<cons
 }
 
 void TensorStore::ExpireInTurn() {
-  // A lease in use is looked at again after a while.
+  // A lease in use is checked again after this time.
   constexpr std::chrono::seconds kAgain{1};
   for (;;) {
-    std::shared_ptr<Entry> gone;  // with its memory, when the lock is no longer held
+    std::shared_ptr<Entry> gone;  // destroyed, with its memory, after the lock is released
     MutexLock lock(&mutex_);
     const MonotonicTime next = expiries_.empty() ? kNever : expiries_.begin()->first;
     const bool news = mutex_.AwaitUntil(

@@ -19,7 +19,7 @@ absl::Status NoSuchTensor(std::string_view id) {
                                           "; it may have been dropped, or its lease has ended"));
 }
 
-// Others may drop theirs.
+// With a delay, because others may drop their tensors.
 absl::Status Full(const std::string& text) {
   return WithRetryAfter(absl::ResourceExhaustedError(text), absl::Seconds(1));
 }
@@ -67,7 +67,7 @@ TensorStore::~TensorStore() {
   expiring_.join();
   std::map<Key, std::shared_ptr<Entry>> left;
   MutexLock lock(&mutex_);
-  left.swap(entries_);  // their memory goes after the lock
+  left.swap(entries_);  // destroyed after the lock is released
 }
 
 absl::StatusOr<absl::Duration> TensorStore::Ttl(double seconds) const {
@@ -130,7 +130,7 @@ absl::Status TensorStore::CheckQuota(OwnerId owner, int device, std::size_t byte
   const auto limit = static_cast<std::size_t>(*quota);
   const auto found = owners_bytes_.find({owner, device});
   const std::size_t used = found == owners_bytes_.end() ? 0 : found->second;
-  // The quota may have become less than what is in use.
+  // The quota may have been reduced below what is in use.
   if (used <= limit && bytes <= limit - used) return absl::OkStatus();
   const std::string text =
       absl::StrCat("a resident tensor of ", bytes, " bytes does not fit: this owner's on device ", device,
@@ -196,7 +196,7 @@ absl::StatusOr<Buffer> TensorStore::Allocate(const Caller& caller, int device, s
     MutexLock lock(&mutex_);
     Charge(caller, device, charged, -1);
   };
-  // The memory goes before its charge.
+  // The charge must end after the memory is freed.
   std::shared_ptr<void> charge(this, give_back);
   absl::StatusOr<Buffer> allocated = allocate_(device, bytes);
   if (absl::IsResourceExhausted(allocated.status())) {
@@ -264,7 +264,7 @@ absl::StatusOr<std::shared_ptr<TensorStore::Entry>> TensorStore::Find(OwnerId ow
   RETURN_IF_ERROR(ids_.Check(id));
   const auto found = entries_.find(Key(owner, id));
   if (found == entries_.end() || (found->second->is_upload && !writes)) return NoSuchTensor(id);
-  // The thread that ends leases may be late.
+  // The thread that ends leases may be late, so check here too.
   const Entry& entry = *found->second;
   if (!entry.IsKept() && entry.LeaseEnd() <= MonotonicClock::now()) return NoSuchTensor(id);
   return found->second;
@@ -298,7 +298,7 @@ absl::StatusOr<TensorStore::Writing> TensorStore::Write(OwnerId owner, std::stri
     }
     ++entry->uses;
   }
-  Writing writing;  // moved without the lock, which moving takes
+  Writing writing;  // moved without the lock, because moving takes the lock
   writing.memory_ = entry->memory;
   writing.range_ = {offset, offset};
   writing.store_ = this;
@@ -327,7 +327,7 @@ bool TensorStore::IsStreamedResult(OwnerId owner, std::string_view id) {
 }
 
 absl::StatusOr<Buffer> TensorStore::Drop(OwnerId owner, std::string_view id) {
-  std::shared_ptr<Entry> dropped;  // goes after the lock
+  std::shared_ptr<Entry> dropped;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   ASSIGN_OR_RETURN(dropped, Find(owner, id));
   Remove(*dropped);
@@ -337,7 +337,7 @@ absl::StatusOr<Buffer> TensorStore::Drop(OwnerId owner, std::string_view id) {
 std::vector<Buffer> TensorStore::DropEach(OwnerId owner, std::span<const std::string> ids) {
   std::vector<Buffer> memory;
   while (!ids.empty()) {
-    std::vector<std::shared_ptr<Entry>> dropped;  // go after the lock
+    std::vector<std::shared_ptr<Entry>> dropped;  // destroyed after the lock is released
     MutexLock lock(&mutex_);
     const std::size_t count = std::min(ids.size(), kTensorsAtOnce);
     for (const std::string& id : ids.first(count)) {

@@ -35,20 +35,20 @@
 
 namespace warpline {
 
-// A tensor lives from Add or Create until it is dropped or its lease ends, and its memory until the last of
-// those who use it then has let go of it. The lease begins anew whenever a use ends, and does not end during
-// one. Errors say of an id no more than its last digits.
+// A tensor lives from Add or Create until it is dropped or its lease ends. Its memory lives until the last
+// use that still has it has ended. The lease restarts whenever a use ends, and does not end during a use.
+// Errors show only the last digits of an id.
 //
-// Thread-safe. Outlives what it gives out.
+// Thread-safe. Outlives everything that it returns.
 class TensorStore {
  public:
   struct Options {
     absl::Duration default_ttl = absl::Minutes(10);
     absl::Duration max_ttl = absl::Hours(24);
     std::size_t max_tensors = 32768;
-    std::vector<std::size_t> device_bytes;  // what the tensors of each device may have together
+    std::vector<std::size_t> device_bytes;  // maximum for all tensors of each device
     LimitsOf limits_of = nullptr;
-    OwnerMetrics* owner_metrics = nullptr;  // null where there are no identities
+    OwnerMetrics* owner_metrics = nullptr;  // null if there are no identities
   };
   using AllocateMemory = std::function<absl::StatusOr<Buffer>(int device, std::size_t bytes)>;
 
@@ -57,8 +57,8 @@ class TensorStore {
     std::string id;
     TensorSpec spec;
     int device = 0;
-    absl::Duration ttl;             // how long the lease still lasts without a use
-    std::size_t missing_bytes = 0;  // that are still to be written before it can be read
+    absl::Duration ttl;             // length of the lease that remains if the tensor is not used
+    std::size_t missing_bytes = 0;  // bytes that must still be written before it can be read
   };
 
  private:
@@ -66,16 +66,16 @@ class TensorStore {
   struct Use;
 
  public:
-  // A complete tensor in use: `memory` keeps it from expiring.
+  // A complete tensor in use. `memory` keeps it from expiring.
   struct Reading {
     Info info;
     Buffer memory;
-    std::shared_ptr<StreamedCall> call;  // whose result it is; null for others
+    std::shared_ptr<StreamedCall> call;  // the call whose result it is; null for others
     std::size_t result = 0;              // its number among the results of the call
   };
 
-  // A range of a tensor that is being written, and grows at its end. If it is destroyed without Commit,
-  // nothing of it counts. The bytes of the range belong to this writer alone. Not thread-safe.
+  // A range of a tensor that is being written; it grows at its end. If this is destroyed without Commit, the
+  // written bytes do not count. No other writer may write to the range. Not thread-safe.
   class Writing {
    public:
     Writing() = default;
@@ -89,13 +89,13 @@ class TensorStore {
     std::size_t size() const { return memory_.bytes().size(); }  // of the tensor
     // The call whose upload it is; null for others.
     const std::shared_ptr<StreamedCall>& call() const { return call_; }
-    // Adds the next `bytes` to the range. INVALID_ARGUMENT, with the range, if they end beyond the tensor or
-    // are there already; ABORTED with a delay if another writer has them.
+    // Adds the next `bytes` to the range. INVALID_ARGUMENT, with the range, if they go beyond the end of the
+    // tensor or have been written already; ABORTED with a delay if another writer is writing them.
     absl::Status Extend(std::size_t bytes);
-    // The range counts from now on; its bytes have been written. Returns how many bytes the tensor still
-    // lacks.
+    // The bytes of the range have been written and count from now on. Returns how many bytes of the tensor
+    // are still missing.
     std::size_t Commit();
-    // Ends without. Nothing may be written any more.
+    // Ends the write without Commit. Nothing may be written after this.
     void Abandon();
 
    private:
@@ -112,62 +112,64 @@ class TensorStore {
   TensorStore(const TensorStore&) = delete;
   TensorStore& operator=(const TensorStore&) = delete;
 
-  // Seconds as a request gives them: 0 is the default. INVALID_ARGUMENT, with the limit, for anything that is
-  // no length of a lease.
+  // Converts seconds of a request; 0 means the default. INVALID_ARGUMENT, with the limit, if a lease cannot
+  // have this length.
   absl::StatusOr<absl::Duration> Ttl(double seconds) const;
   absl::Duration max_ttl() const { return options_.max_ttl; }
   std::size_t device_bytes(int device) const {
     return options_.device_bytes[static_cast<std::size_t>(device)];
   }
-  // Chooses the device for tensors of `bytes` together: the one where most bytes of the request's operands
-  // lie (`operands` has the bytes by device, or is empty). Of equal ones, one that has room for the tensors,
-  // also within the owner's quota, then the one where the client has most, then the one with most bytes left.
+  // Chooses the device for tensors of `bytes` bytes in total. First choice is the device that has most bytes
+  // of the request's operands (`operands`: bytes by device, or empty). Among equal ones, it prefers one with
+  // room for the tensors, also within the owner's quota, then the one where the client has most, then the one
+  // with most bytes left.
   int DeviceFor(const Caller& caller, std::size_t bytes, std::span<const std::size_t> operands = {}) const;
 
-  // RESOURCE_EXHAUSTED, without a delay, if the owner's tensors on one device can never have so many bytes.
+  // RESOURCE_EXHAUSTED, without a delay, if the owner's tensors on one device can never have this many bytes.
   absl::Status CheckEverFits(OwnerId owner, std::size_t bytes) const;
-  // Memory for one more tensor of this caller, which counts from here on. RESOURCE_EXHAUSTED, with the
-  // figures, if there is none left, of the device's or of the owner's, or if the caller has as many tensors
-  // as its part of all of them; with a delay if there would be room without the others.
+  // Allocates memory for one more tensor of this caller, which counts from now on. RESOURCE_EXHAUSTED, with
+  // the figures, if the device has no room, the owner's quota is used up, or the caller has its share of the
+  // number of tensors; with a delay if other tensors use the room.
   absl::StatusOr<Buffer> Allocate(const Caller& caller, int device, std::size_t bytes);
-  // A tensor of which all bytes are there, in memory that Allocate gave.
+  // Adds a complete tensor, in memory from Allocate.
   Info Add(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory);
-  // A tensor of which none are.
+  // Creates a tensor with no bytes written yet.
   absl::StatusOr<Info> Create(const Caller& caller, const TensorSpec& spec, absl::Duration ttl, int device);
 
-  // Tensors of a call whose arrays travel apart, in memory that the call has. List does not know them.
-  // An upload can only be written, until RemoveUploads. Returns its id.
+  // Tensors of a streamed call, in memory of the call. List does not show them. AddUpload adds a tensor that
+  // can only be written, until RemoveUploads, and returns its id.
   std::string AddUpload(OwnerId owner, const TensorSpec& spec, Buffer memory,
                         std::shared_ptr<StreamedCall> call);
   void RemoveUploads(OwnerId owner, std::span<const std::string> ids);
-  // A result. The lease of all results of a call begins anew when enough of them has been read for the first
-  // time (StreamedCall::min_progress), and by nothing else.
+  // Adds a result. The leases of all results of a call restart when enough new bytes of them have been read
+  // (StreamedCall::min_progress), and at no other event.
   Info AddResult(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory,
                  std::shared_ptr<StreamedCall> call);
 
-  // Drops results that nobody has used for so long.
+  // Drops results that nobody has used for `idle`.
   void DropIdleResults(absl::Duration idle);
 
-  // NOT_FOUND, or FAILED_PRECONDITION for another server's id, from all of these.
-  // INVALID_ARGUMENT, with the first range that is missing, if the tensor is not complete.
+  // All of these return NOT_FOUND for an unknown id, or FAILED_PRECONDITION for another server's id. Read:
+  // INVALID_ARGUMENT, with the first missing range, if the tensor is not complete.
   absl::StatusOr<Reading> Read(OwnerId owner, std::string_view id);
-  // An empty range at `offset`.
+  // Returns an empty range at `offset`.
   absl::StatusOr<Writing> Write(OwnerId owner, std::string_view id, std::size_t offset);
-  // Returns whether the tensor is the result of a call whose arrays travel apart.
+  // Returns whether the tensor is a result of a streamed call.
   bool IsStreamedResult(OwnerId owner, std::string_view id);
-  // Returns the memory, which others may still use.
+  // Drops the tensor. Returns its memory, which others may still use.
   absl::StatusOr<Buffer> Drop(OwnerId owner, std::string_view id);
-  // Without a ttl, for as long as before.
+  // Restarts the lease, with its old length if there is no `ttl`.
   absl::StatusOr<Info> Renew(OwnerId owner, std::string_view id, std::optional<absl::Duration> ttl);
 
-  // The same for many ids at a time. Others get the lock in between.
-  // Drops those tensors that there are, and returns their memory.
+  // The same for many ids at a time. The lock is released now and then, so that others get it. DropEach drops
+  // the tensors that exist, and returns their memory.
   std::vector<Buffer> DropEach(OwnerId owner, std::span<const std::string> ids);
   // Returns the length of each tensor's new lease; zero where there is no such tensor.
   std::vector<absl::Duration> RenewEach(OwnerId owner, std::span<const std::string> ids,
                                         std::optional<absl::Duration> ttl);
 
-  // The owner's tensors whose ids come behind `after`, in order, at most so many.
+  // Returns at most `count` of the owner's tensors, in the order of their ids, beginning after the id
+  // `after`.
   std::vector<Info> List(OwnerId owner, std::string_view after, std::size_t count) const;
   std::size_t size() const;
 
@@ -175,21 +177,21 @@ class TensorStore {
   using Key = std::pair<OwnerId, std::string>;
   using Expiry = std::pair<MonotonicTime, Entry*>;
 
-  // Begins the lease of the entry anew.
+  // Restarts the lease of the entry.
   void RenewEntry(Entry& entry, std::optional<absl::Duration> ttl) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The tensor, or why there is none. Only those who write find uploads.
+  // Returns the tensor, or why there is none. Uploads are found only if `writes` is set.
   absl::StatusOr<std::shared_ptr<Entry>> Find(OwnerId owner, std::string_view id, bool writes = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Insert(OwnerId owner, std::shared_ptr<Entry> entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Hands the entry over, so that its memory goes when the lock is no longer held.
+  // Returns the entry, so that its memory can be freed after the lock is released.
   std::shared_ptr<Entry> Remove(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeginLease(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndUse(const std::shared_ptr<Entry>& entry);
   Info InfoOf(const Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Why the owner may not have so many bytes more on the device.
+  // Returns an error if the owner may not have `bytes` more bytes on the device.
   absl::Status CheckQuota(OwnerId owner, int device, std::size_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // How much of its quota the owner uses, on the device where it is the most; 0 without a quota.
+  // Returns the used fraction of the owner's quota, on the device where it is highest; 0 without a quota.
   double QuotaRatio(OwnerId owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(const Caller& caller, int device, std::size_t bytes, int tensors)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -204,12 +206,12 @@ class TensorStore {
   Counter expired_;
   mutable Mutex mutex_;
   std::map<Key, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
-  // When each lease ends at the earliest: uses renew leases without a change here.
+  // The earliest end of each lease: uses renew leases without changing this.
   std::set<Expiry> expiries_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::size_t> used_bytes_ ABSL_GUARDED_BY(mutex_);                          // by device
-  std::map<std::pair<OwnerId, int>, std::size_t> owners_bytes_ ABSL_GUARDED_BY(mutex_);  // those above 0
+  std::map<std::pair<OwnerId, int>, std::size_t> owners_bytes_ ABSL_GUARDED_BY(mutex_);  // only those above 0
   absl::flat_hash_map<std::pair<Claimant, int>, std::size_t> clients_bytes_
-      ABSL_GUARDED_BY(mutex_);  // likewise
+      ABSL_GUARDED_BY(mutex_);  // only those above 0
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread expiring_;
 };

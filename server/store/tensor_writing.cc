@@ -1,4 +1,4 @@
-// TensorStore::Writing: several calls may write parts of one tensor, each its own.
+// TensorStore::Writing: several calls may write different parts of one tensor.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -11,8 +11,8 @@
 namespace warpline {
 namespace {
 
-// A tensor that is filled from many places at once has fewer. More would only cost memory of the host, which
-// nobody is charged for.
+// Even a tensor that is filled from many places at once has fewer pieces. More pieces would only use host
+// memory that no client is charged for.
 constexpr std::size_t kMaxPieces = 65536;
 
 }  // namespace
@@ -43,7 +43,7 @@ absl::Status TensorStore::Writing::Extend(std::size_t bytes) {
     return absl::InvalidArgumentError(absl::StrCat(ToString(ByteRange{range_.end, range_.end + bytes}),
                                                    " are not within the tensor, which has ", size, " bytes"));
   }
-  if (bytes == 0) return absl::OkStatus();  // which nobody else can be writing
+  if (bytes == 0) return absl::OkStatus();  // nobody else can be writing an empty range
   const ByteRange more{range_.end, range_.end + bytes};
   if (entry_->complete) {
     return absl::InvalidArgumentError(

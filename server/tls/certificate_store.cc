@@ -69,7 +69,7 @@ void CertificateStore::Refresh() {
     return;
   }
   const absl::Status problem = contents.ok() ? Use(*std::move(contents)) : contents.status();
-  // Tried again each time, as a certificate may become valid while its file stays the same.
+  // Tried again each time, because a certificate may become valid without a change of its file.
   if (last_problem_ == problem.message()) return;
   last_problem_ = std::string(problem.message());
   if (problem.ok()) return;

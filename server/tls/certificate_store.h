@@ -1,4 +1,4 @@
-// The certificates in use, which follow their files.
+// The current certificates, which are updated when their files change.
 #ifndef WARPLINE_SERVER_TLS_CERTIFICATE_STORE_H_
 #define WARPLINE_SERVER_TLS_CERTIFICATE_STORE_H_
 
@@ -15,17 +15,17 @@
 
 namespace warpline {
 
-// Reads the files again and again on a thread of its own. What they hold is taken into use when it has
-// changed, has been the same twice in a row, and fits together. Until then the certificates before go on:
-// files are replaced one after the other and byte by byte, so a key may for a moment be that of another
-// certificate, or a list of CAs be only half there. The log tells of both, once for each change. Thread-safe.
+// Reads the files periodically on its own thread. New contents are used when they have been the same twice in
+// a row and fit together. Until then the previous certificates stay in use. Files are replaced one after the
+// other and byte by byte, so for a moment a key may belong to another certificate, or a list of CAs may be
+// incomplete. Both good and bad changes are logged, once each. Thread-safe.
 class CertificateStore {
  public:
-  // Called with each set of certificates that is taken into use, the first one included.
+  // Called with each set of certificates that comes into use, including the first one.
   using Listener = std::function<void(const Certificates&)>;
 
-  // Errors are those of ReadTlsFiles and CheckCertificates. `on_change` may be null, and is called by Open
-  // and by the store's thread.
+  // Errors are those of ReadTlsFiles and CheckCertificates. `on_change` may be null. It is called by Open and
+  // by the store's thread.
   static absl::StatusOr<std::unique_ptr<CertificateStore>> Open(const TlsFiles& files,
                                                                 Listener on_change = nullptr,
                                                                 absl::Duration period = absl::Seconds(1));
@@ -33,16 +33,16 @@ class CertificateStore {
   CertificateStore(const CertificateStore&) = delete;
   CertificateStore& operator=(const CertificateStore&) = delete;
 
-  // Another object after each change.
+  // Returns a different object after each change.
   std::shared_ptr<const Certificates> current() const;
-  // Returns whether clients are asked for certificates. This never changes.
+  // Returns whether clients must show certificates. This never changes.
   bool verifies_clients() const { return !files_.client_ca.empty(); }
 
  private:
   CertificateStore(const TlsFiles& files, Listener on_change, absl::Duration period, TlsFileContents contents,
                    Certificates certificates);
   void Loop();
-  // Looks at the files once.
+  // Checks the files once.
   void Refresh();
   absl::Status Use(TlsFileContents contents);
 
@@ -51,7 +51,7 @@ class CertificateStore {
   const absl::Duration period_;
   // Only the thread uses the next three members.
   TlsFileContents used_contents_;
-  absl::StatusOr<TlsFileContents> seen_contents_;  // of the last look
+  absl::StatusOr<TlsFileContents> seen_contents_;  // from the last check
   std::string last_problem_;
 
   mutable Mutex mutex_;

@@ -37,7 +37,7 @@ absl::Status BadFile(std::string_view flag, const std::string& path, std::string
   return absl::InvalidArgumentError(absl::StrCat("--", std::string(flag), "=", path, ": ", std::string(why)));
 }
 
-// The reason of the last error of OpenSSL, whose list of errors is empty afterwards.
+// Returns the reason of OpenSSL's last error, and clears OpenSSL's list of errors.
 std::string TakeOpenSslError() {
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
   std::string text = reason != nullptr ? reason : "unknown error";
@@ -46,7 +46,7 @@ std::string TakeOpenSslError() {
 }
 
 absl::StatusOr<std::string> ReadFile(std::string_view flag, const std::string& path) {
-  // Not to wait for whoever writes into a pipe.
+  // O_NONBLOCK: do not wait for the writer of a pipe.
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.ok()) return BadFile(flag, path, std::strerror(errno));
   struct stat found {};
@@ -69,7 +69,7 @@ Bio BioOf(const std::string& bytes) {
   return Bio(BIO_new_mem_buf(bytes.data(), static_cast<int>(bytes.size())));
 }
 
-// All certificates in a file, in their order.
+// Returns all certificates in a file, in their order.
 absl::StatusOr<std::vector<X509Ptr>> ParseCertificates(std::string_view flag, const std::string& path,
                                                        const std::string& pem) {
   const Bio bio = BioOf(pem);
@@ -126,7 +126,7 @@ std::string Printed(absl::Time time) {
   return absl::FormatTime(absl::RFC3339_sec, time, absl::UTCTimeZone());
 }
 
-// Errors are in OpenSSL's list.
+// Returns false on failure; the errors are in OpenSSL's list.
 bool Fill(SSL_CTX* context, const Certificates& certificates) {
   const Bio chain = BioOf(certificates.chain_pem);
   bool is_first = true;
@@ -140,18 +140,19 @@ bool Fill(SSL_CTX* context, const Certificates& certificates) {
     }
     is_first = false;
   }
-  ERR_clear_error();  // of the end of the file
+  ERR_clear_error();  // the error at the end of the file
   const Key key(PEM_read_bio_PrivateKey(BioOf(certificates.key_pem).get(), nullptr, nullptr, nullptr));
   if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) return false;
   if (SSL_CTX_check_private_key(context) != 1) return false;
   if (certificates.client_ca_pem.empty()) return true;
   const Bio cas = BioOf(certificates.client_ca_pem);
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
-  // Accepts a CA that another CA has signed, even if it stands in the file alone. gRPC does the same.
+  // Accepts a CA that another CA has signed, even if the file does not contain that other CA. gRPC does the
+  // same.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   while (X509* const next = PEM_read_bio_X509(cas.get(), nullptr, nullptr, nullptr)) {
     const X509Ptr certificate(next);
-    // Clients that have several certificates choose by these names.
+    // Clients with several certificates choose by these names.
     if (X509_STORE_add_cert(store, certificate.get()) != 1) return false;
     if (SSL_CTX_add_client_CA(context, certificate.get()) != 1) return false;
   }
@@ -214,12 +215,12 @@ SslContext NewServerContext(const Certificates& certificates) {
   SslContext context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return nullptr;
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  // Nobody comes back so often that resuming a session would be worth what has to be thought of for it.
+  // Clients reconnect too rarely for session resumption to be worth its risks.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // Else one read would go through however many messages of the protocol a client has sent.
+  // Otherwise one read would process any number of protocol messages from a client.
   SSL_CTX_clear_mode(context.get(), SSL_MODE_AUTO_RETRY);
   if (!Fill(context.get(), certificates)) return nullptr;
   return context;

@@ -1,4 +1,4 @@
-// The files of --tls-cert, --tls-key and --tls-client-ca, read and checked.
+// Reads and checks the files of --tls-cert, --tls-key and --tls-client-ca.
 #ifndef WARPLINE_SERVER_TLS_CERTIFICATES_H_
 #define WARPLINE_SERVER_TLS_CERTIFICATES_H_
 
@@ -13,27 +13,27 @@
 
 namespace warpline {
 
-// The contents of the files, once they are known to fit together.
+// The contents of the files, after checking that they fit together.
 struct Certificates {
   std::string chain_pem, key_pem;
   std::string client_ca_pem;  // empty: clients show no certificate
-  std::string subject;        // of the server's certificate, as RFC 2253 writes it: "CN=gpu-node,O=Example"
+  std::string subject;        // of the server's certificate, in the form of RFC 2253: "CN=gpu-node,O=Example"
   absl::Time not_after;       // when the server's certificate expires
 };
 
-// The bytes of the files, which are read anew to see whether they have changed.
+// The bytes of the files, which are compared to detect changes.
 struct TlsFileContents {
   std::string cert, key, client_ca;
   bool operator==(const TlsFileContents&) const = default;
 };
 
-// INVALID_ARGUMENT naming the flag, the file and the reason, if a file is not there, cannot be read, is no
-// regular file or is larger than 1 MiB.
+// INVALID_ARGUMENT naming the flag, the file and the reason, if a file does not exist, cannot be read, is not
+// a regular file or is larger than 1 MiB.
 absl::StatusOr<TlsFileContents> ReadTlsFiles(const TlsFiles& files);
 
-// INVALID_ARGUMENT naming the flag, the file and the reason: no PEM certificate or private key in it; a key
-// that needs a pass phrase; a key of another certificate; a certificate that is not valid yet or not any more
-// at `now`; one that OpenSSL refuses, as one with a key that is too short.
+// INVALID_ARGUMENT naming the flag, the file and the reason: the file contains no PEM certificate or private
+// key; the key needs a pass phrase; the key belongs to another certificate; the certificate is not valid yet
+// or no longer valid at `now`; or OpenSSL refuses it, for example because its key is too short.
 absl::StatusOr<Certificates> CheckCertificates(const TlsFiles& files, TlsFileContents contents,
                                                absl::Time now);
 
@@ -42,9 +42,9 @@ struct SslContextDeleter {
 };
 using SslContext = std::unique_ptr<SSL_CTX, SslContextDeleter>;
 
-// For servers, with TLS 1.2 and 1.3, each session from its beginning. Clients are asked for a certificate if
-// there is a CA for it, need not show one, and do not get through with one that this CA has not signed. Null
-// if OpenSSL refuses, which CheckCertificates excludes.
+// Returns a context for servers, with TLS 1.2 and 1.3 and without resumption of sessions. If there is a CA
+// for clients, they are asked for a certificate. They need not show one, but one that this CA has not signed
+// is refused. Null if OpenSSL fails, which CheckCertificates excludes.
 SslContext NewServerContext(const Certificates& certificates);
 
 }  // namespace warpline

@@ -22,7 +22,7 @@
 namespace warpline::client {
 namespace {
 
-// A stream's header may claim any size: memory grows with what has come, from this, by doubling.
+// A stream's header may claim any size. So the buffer starts with this size, and doubles as data arrives.
 constexpr std::size_t kFirstStreamBytes = std::size_t{16} << 20;
 
 absl::Status Named(const std::string& path, const char* dash, const absl::Status& status) {
@@ -35,7 +35,7 @@ absl::Status Truncated(std::size_t have, std::size_t need) {
       absl::StrCat("the file is truncated: its header promises ", need, " bytes of elements, it has ", have));
 }
 
-// A shorter file is not an error here: the caller compares sizes.
+// A shorter file is not an error here: the caller compares the sizes.
 absl::StatusOr<std::string> ReadString(int fd, std::size_t bytes) {
   std::string text(bytes, '\0');
   ASSIGN_OR_RETURN(const std::size_t got, ReadUpTo(fd, text.data(), bytes));
@@ -63,11 +63,11 @@ absl::StatusOr<std::shared_ptr<const void>> ReadStream(int fd, std::size_t bytes
   return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes"));
 }
 
-// The `bytes` from `offset` on.
+// Maps `bytes` bytes of the file from `offset` on.
 absl::StatusOr<std::shared_ptr<const void>> MapFile(int fd, std::size_t offset, std::size_t bytes) {
   const std::size_t within = offset % static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t mapped = within + bytes;
-  // Populated, as faults of a page each, taken inside sendmsg, are slower than one walk.
+  // MAP_POPULATE: one walk over all pages is faster than a fault for each page inside sendmsg.
   void* map =
       ::mmap(nullptr, mapped, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, static_cast<off_t>(offset - within));
   if (map == MAP_FAILED) return SystemError("cannot map");
@@ -75,7 +75,7 @@ absl::StatusOr<std::shared_ptr<const void>> MapFile(int fd, std::size_t offset, 
   return std::shared_ptr<const void>(whole, static_cast<const char*>(map) + within);
 }
 
-// Into memory that is there already.
+// Reads into memory that is already allocated.
 absl::StatusOr<std::shared_ptr<const void>> ReadInto(int fd, const std::shared_ptr<void>& memory,
                                                      std::size_t bytes) {
   ASSIGN_OR_RETURN(const std::size_t got, ReadUpTo(fd, memory.get(), bytes));
@@ -83,8 +83,8 @@ absl::StatusOr<std::shared_ptr<const void>> ReadInto(int fd, const std::shared_p
   return memory;
 }
 
-// The elements, which start where the file stands; leaves it after them, as what follows may be another
-// array.
+// Reads the elements at the current file position. Leaves the position after them, because another array may
+// follow.
 absl::StatusOr<std::shared_ptr<const void>> ReadElements(int fd, std::size_t bytes,
                                                          const AllocateElements& allocate) {
   struct stat info;
@@ -104,14 +104,14 @@ absl::StatusOr<std::shared_ptr<const void>> ReadElements(int fd, std::size_t byt
 template <typename Word, typename Swap>
 void SwapEach(const void* from, void* to, std::size_t bytes, Swap swap) {
   for (std::size_t i = 0; i + sizeof(Word) <= bytes; i += sizeof(Word)) {
-    Word word;  // through memcpy, as elements in a file need not be aligned
+    Word word;  // copied with memcpy, because elements in a file need not be aligned
     std::memcpy(&word, static_cast<const char*>(from) + i, sizeof(Word));
     word = swap(word);
     std::memcpy(static_cast<char*>(to) + i, &word, sizeof(Word));
   }
 }
 
-// Swaps the bytes of each number; a complex element is two numbers. `allocate` is asked for the memory first.
+// Swaps the bytes of each number; a complex element is two numbers. `allocate` is tried first for the memory.
 absl::StatusOr<std::shared_ptr<const void>> SwapBytes(const void* from, std::size_t bytes, DType dtype,
                                                       const AllocateElements& allocate) {
   const bool is_complex = dtype == DType::kC64 || dtype == DType::kC128;
@@ -134,8 +134,8 @@ Shape Reversed(const Shape& shape) {
   return reversed;
 }
 
-// True if both orders are the same in memory. Then at most one axis is longer than 1, or there are no
-// elements.
+// Returns true if row-major and Fortran order are the same in memory: at most one axis is longer than 1, or
+// there are no elements.
 bool OrderIsMoot(const Shape& shape) {
   int longer = 0;
   for (int axis = 0; axis < shape.rank; ++axis) {
@@ -147,7 +147,7 @@ bool OrderIsMoot(const Shape& shape) {
 
 absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype, std::size_t max_bytes,
                                   const AllocateElements& allocate) {
-  // Exactly as much as needed at each step: a pipe cannot be read again.
+  // Reads exactly the bytes that each step needs: a pipe cannot be rewound.
   ASSIGN_OR_RETURN(std::string prefix_bytes, ReadString(fd, 10));
   if (prefix_bytes.size() == 10 && prefix_bytes[6] != 1) {
     ASSIGN_OR_RETURN(const std::string more, ReadString(fd, kNpyPrefixBytes - 10));
@@ -163,14 +163,14 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype, std::size_
   array.stored.dtype = header.dtype;
   array.stored.shape = array.fortran ? Reversed(header.shape) : header.shape;
   ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(array.stored.AsArray()));
-  // Before any of them is read: the header may claim what no request can carry.
+  // Check before elements are read: the header may claim a size that no request can carry.
   if (bytes > max_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the array has ", bytes,
                                                    " bytes of elements; one request can have at most ",
                                                    max_bytes, ", and `warpline put` sends any size"));
   }
   const bool swaps = header.big_endian && SizeOf(header.dtype) > 1;
-  // Elements that are swapped are copied. Only the copy goes to the allocated memory.
+  // Swapped elements are copied, so only the copy goes to the allocated memory.
   ASSIGN_OR_RETURN(array.stored.owner, ReadElements(fd, bytes, swaps ? nullptr : allocate));
   if (swaps) {
     ASSIGN_OR_RETURN(array.stored.owner, SwapBytes(array.stored.owner.get(), bytes, header.dtype, allocate));

@@ -18,13 +18,13 @@ namespace warpline::client {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kAlignment = 64;  // what numpy writes, for mmap
+constexpr std::size_t kAlignment = 64;  // as numpy writes it, for mmap
 constexpr char kSupported[] =
     "supported are bool (b1), unsigned and signed integers (u1 to u8, i1 to i8), f16 (f2), f32 (f4), f64 "
     "(f8), "
     "c64 (c8), c128 (c16), and as raw memory with --dtype: bf16 (V2), f8e4m3 and f8e5m2 (V1)";
 
-// The name of a type in a file. NumPy has no bf16 and no f8: such elements travel as raw memory.
+// The name of a type in a file. NumPy has no bf16 and no f8: their elements are stored as raw memory.
 struct Descr {
   std::string_view text;
   DType dtype;
@@ -42,18 +42,18 @@ absl::Status Invalid(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("not a valid .npy header: ", std::string(what)));
 }
 
-// Text of the file, for a message: what would be an order to a terminal is escaped, and it is cut short.
+// Quotes text of the file for an error message. Control characters are escaped, and long text is cut.
 std::string Quoted(std::string_view text) {
   constexpr std::size_t kMaxShown = 80;
   return absl::StrReplaceAll(absl::CHexEscape(std::string(text.substr(0, kMaxShown))), {{"\\'", "'"}});
 }
 
-// Reads the one form of dictionary that numpy writes, in any order and spacing.
+// Parses the form of dictionary that numpy writes, with keys in any order and any spacing.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
-  // Past spaces and, if it is next, `c`.
+  // Skips spaces, and then `c` if it is next.
   bool Consume(char c) {
     SkipSpace();
     if (text_.empty() || text_.front() != c) return false;
@@ -124,7 +124,7 @@ class Parser {
   std::string_view text_;
 };
 
-// Abseil's string_view is not the standard library's.
+// Abseil's string_view is a different type from the standard library's.
 void AppendName(std::string* text, std::string_view name) { text->append(name); }
 
 absl::Status ReadDescr(std::string_view descr, std::optional<DType> wanted, NpyHeader& header) {
@@ -135,11 +135,11 @@ absl::Status ReadDescr(std::string_view descr, std::optional<DType> wanted, NpyH
     return absl::InvalidArgumentError(absl::StrCat(name, ": arrays of Python objects are refused"));
   }
   const bool raw = !type.empty() && type[0] == 'V';
-  std::vector<std::string_view> names;  // of the types that it may be
+  std::vector<std::string_view> names;  // of the types that it could be
   for (const Descr& row : kDescrs) {
     if (row.text.substr(1) != type) continue;
     names.push_back(Name(row.dtype));
-    // The type of raw memory must be named.
+    // Raw memory needs an explicit type.
     if (wanted != row.dtype && (raw || wanted)) continue;
     header.dtype = row.dtype;
     header.big_endian = has_order && descr[0] == '>';

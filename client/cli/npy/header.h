@@ -1,4 +1,4 @@
-// The header of a .npy file: a Python dictionary in text, read and written without Python.
+// The header of a .npy file: a Python dictionary as text, read and written without Python.
 #ifndef WARPLINE_CLIENT_CLI_NPY_HEADER_H_
 #define WARPLINE_CLIENT_CLI_NPY_HEADER_H_
 
@@ -20,10 +20,10 @@ struct NpyHeader {
   Shape shape;
 };
 
-// The fixed start of a file: magic string, version, length of the header. A file of version 1 has 2 bytes
-// less than this before its header.
+// The fixed start of a file: magic string, version, length of the header. In a file of version 1, the header
+// starts 2 bytes earlier.
 inline constexpr std::size_t kNpyPrefixBytes = 12;
-// numpy refuses headers above 10,000 bytes unless told otherwise; nothing that we accept needs more.
+// numpy refuses headers above 10,000 bytes unless told otherwise. No supported file needs more than this.
 inline constexpr std::size_t kMaxNpyHeaderBytes = 65536;
 
 struct NpyPrefix {
@@ -31,14 +31,14 @@ struct NpyPrefix {
   std::size_t header_bytes = 0;
 };
 
-// From the first bytes of a file: kNpyPrefixBytes, or as many as there are.
+// Parses the first bytes of a file: kNpyPrefixBytes, or all bytes if the file is shorter.
 absl::StatusOr<NpyPrefix> ParseNpyPrefix(std::string_view bytes);
 
-// From the text of the header. `dtype` says what raw elements are: of 2 bytes ('|V2') bf16, of 1 byte ('|V1')
-// f8e4m3 or f8e5m2; of any other file it must be the type.
+// Parses the text of the header. `dtype` gives the type of raw elements: bf16 for 2 bytes ('|V2'), f8e4m3 or
+// f8e5m2 for 1 byte ('|V1'). For any other file it must equal the file's type.
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, std::optional<DType> dtype);
 
-// Magic string and all, padded so that the elements start at a multiple of 64 bytes.
+// Formats the complete start of a file, padded so that the elements start at a multiple of 64 bytes.
 std::string FormatNpyHeader(const NpyHeader& header);
 
 }  // namespace warpline::client

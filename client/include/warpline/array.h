@@ -35,7 +35,7 @@ struct ConstArray {
   const void* data = nullptr;
   std::shared_ptr<const void> owner = nullptr;
 
-  operator Operand() const;  // NOLINT: wherever an operand is wanted, an array may stand
+  operator Operand() const;  // NOLINT: an array can be used wherever an operand is expected
 };
 
 // An operand of a call: an array, or a resident tensor (tensor.h). A ConstArray converts to it field by
@@ -50,10 +50,10 @@ struct Operand {
   // those of the tensor: the call is checked with them before it is sent. Of the other fields, only `device`
   // is read.
   std::string resident{};
-  // The number of the upload that the client makes of a large array. Only the client sets it.
+  // The number of the upload if the client uploads a large array. Only the client sets it.
   std::optional<int> upload{};
 
-  // Returns whether the elements travel in the message of the call, or in shared memory.
+  // Returns true if the elements travel in the message of the call, or in shared memory.
   bool travels_along() const { return resident.empty() && !upload.has_value(); }
   // Returns the array. Only valid if this operand is an array.
   ConstArray AsArray() const { return {dtype, shape, row_stride, data, owner}; }
@@ -77,7 +77,7 @@ struct Destination {
   // If set, the new memory is in this region, which must belong to the client that is called. `data` must
   // then be null. ResourceExhausted if the region has no room.
   Region* region = nullptr;
-  // The client fetches what stays, in ranges, and drops it then. Only the client sets it.
+  // The client fetches the result in ranges, and then drops the tensor. Only the client sets this.
   bool streamed = false;
 };
 

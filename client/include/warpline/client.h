@@ -26,27 +26,26 @@
 namespace warpline::client {
 
 // Calls the methods of the API, which warpline.proto describes. Every call has a deadline: `timeout` from
-// now, finite and above zero. Errors have gRPC's codes; error.h reads their details. Operands stay the
-// caller's and must not change until the call is over (see ConstArray, and Region for what lies in shared
-// memory). A call that has ended returns once its operands are no longer being sent: if the server takes no
-// data, after 30 seconds over TCP, and over a unix socket when the server goes on or ends. Thread-safe.
+// now, finite and above zero. Errors have gRPC's codes; error.h reads their details. Operands belong to the
+// caller and must not change until the call is over (see ConstArray, and Region for shared memory). A call
+// that has ended returns only when its operands are no longer being sent. If the server accepts no data, that
+// takes 30 seconds over TCP, and over a unix socket until the server continues or ends. Thread-safe.
 class Client {
  public:
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves.
   Client(const std::string& target, const ClientOptions& options);
-  // Waits for the calls in flight; their callbacks must neither start new ones nor destroy the client. Drops
-  // the tensors that there are handles of, which takes a few seconds at the most; what calls in flight leave
-  // on the server then ends with its lease. Regions are lost, but arrays keep their memory.
+  // Waits for the calls in flight; their callbacks must neither start new calls nor destroy the client. Drops
+  // the tensors that still have handles, which takes at most a few seconds. Tensors that calls in flight
+  // leave on the server end with their lease. Regions are lost, but arrays keep their memory.
   ~Client();
 
-  // Drops the tensors that there are handles of. Calls in flight, and all that come later, end with
-  // CANCELLED.
+  // Drops the tensors that still have handles. Calls in flight and all later calls end with CANCELLED.
   void Close();
 
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Each of these three runs a program of one step (OneStep).
+  // Each of these three functions runs a program with only one step (OneStep).
   absl::StatusOr<Result> Transpose(const TransposeArgs& args, absl::Duration timeout,
                                    const CallOptions& options = {});
   absl::StatusOr<Result> Gemm(const GemmArgs& args, absl::Duration timeout, const CallOptions& options = {});
@@ -54,36 +53,37 @@ class Client {
                                 const CallOptions& options = {});
   absl::StatusOr<RunResult> Run(const RunArgs& args, absl::Duration timeout, const CallOptions& options = {});
 
-  // Makes a resident tensor of an array of any size, which travels in pieces over one connection or several.
-  // The tensor is dense: padding of rows stays here. If this fails, the tensor is dropped.
+  // Makes a resident tensor from an array of any size, which travels in pieces over one or several
+  // connections. The tensor is dense: padding of rows is not sent. If Put fails, the tensor is dropped.
   absl::StatusOr<Tensor> Put(const ConstArray& array, absl::Duration timeout, const PutOptions& options = {});
-  // The elements of a tensor. NotFound if there is no such tensor any more; InvalidArgument if its elements
-  // have not all been put.
+  // Returns the elements of a tensor. NotFound if the tensor no longer exists; InvalidArgument if some of its
+  // elements have not been put.
   absl::StatusOr<Array> Get(const Tensor& tensor, absl::Duration timeout, const GetOptions& options = {});
   absl::StatusOr<Array> Get(const std::string& id, absl::Duration timeout, const GetOptions& options = {});
-  // Ends the lease of a tensor now; its memory is free once no request uses it. NotFound as above.
+  // Ends the lease of a tensor now. Its memory is freed once no request uses it. NotFound as for Get.
   absl::Status Drop(const std::string& id, absl::Duration timeout);
-  // Begins the lease anew, with another length if one is given.
+  // Renews the lease, with another length if `ttl` is given.
   absl::StatusOr<TensorInfo> Renew(const std::string& id, std::optional<absl::Duration> ttl,
                                    absl::Duration timeout);
-  // A handle of the tensor with this id, which somebody else owns: it does not drop the tensor. This call
+  // Returns a handle of a tensor that somebody else owns: the handle does not drop the tensor. This call
   // renews the lease once.
   absl::StatusOr<Tensor> Attach(const std::string& id, absl::Duration timeout,
                                 const AttachOptions& options = {});
-  // The caller's tensors, whoever made them, in the order of their ids. Renews no lease.
+  // Lists the caller's tensors in the order of their ids, including those made by its other clients.
+  // Renews no lease.
   absl::StatusOr<std::vector<TensorInfo>> ListTensors(absl::Duration timeout);
 
-  // Memory that is shared with a server on the same host: see region.h. So many bytes are allocated, rounded
-  // up to whole pages. FailedPrecondition if the target does not tell where the server's region socket is,
-  // and ClientOptions::region_socket does not either; PermissionDenied if only other users may connect to
-  // that socket; Unimplemented if the server shares no memory;
-  // ResourceExhausted, with the figures, if that is more than its limits allow, or than there is.
+  // Opens memory that is shared with a server on the same host: see region.h. Allocates `bytes` bytes,
+  // rounded up to whole pages. FailedPrecondition if neither the target nor ClientOptions::region_socket says
+  // where the server's region socket is; PermissionDenied if only other users may connect to that socket;
+  // Unimplemented if the server shares no memory; ResourceExhausted, with the figures, if the server's limits
+  // do not allow that much, or there is not enough memory.
   absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout);
 
-  // Allocates a dense array, not initialised, which calls read and write in place: in shared memory, which
-  // does not count against ClientOptions::pool_bytes. The memory is free again when the array has gone. With
-  // SharedMemory::kExplicit it is ordinary memory. With kAuto it is ordinary memory if the server shares
-  // none, or has none left. With kAlways those are errors: see kAlways.
+  // Allocates a dense array, not initialised, which calls read and write in place. It lies in shared memory,
+  // which does not count against ClientOptions::pool_bytes. The memory is freed when the array is destroyed.
+  // With SharedMemory::kExplicit it is ordinary memory. With kAuto it is ordinary memory if the server shares
+  // none, or has none left. With kAlways those cases are errors: see kAlways.
   absl::StatusOr<Array> Empty(DType dtype, const Shape& shape, absl::Duration timeout);
   // Returns true if this memory lies in a region that the client shares with its server.
   bool Shares(const void* data, std::size_t bytes) const;
@@ -92,11 +92,13 @@ class Client {
   std::string TakeWarning();
 
   absl::StatusOr<v1::GetInfoResponse> GetInfo(absl::Duration timeout);
-  // grpc.health.v1 Check of one service, or of the whole server (""): whether it is SERVING.
+  // Calls Check of grpc.health.v1 for one service, or for the whole server (""). Returns true if it is
+  // SERVING.
   absl::StatusOr<bool> IsServing(const std::string& service, absl::Duration timeout);
 
-  // Run without waiting, and with OneStep any of the operations. `done` runs on a thread of the client's, or
-  // at once on the caller's if the request cannot be sent. The destinations must stay until then.
+  // Same as Run, but asynchronous. Use OneStep for the other operations. `done` runs on a thread of the
+  // client, or at once on the caller's thread if the request cannot be sent. The destinations must stay valid
+  // until then.
   void RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
                 std::function<void(absl::StatusOr<RunResult>)> done);
 

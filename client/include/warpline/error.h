@@ -19,7 +19,7 @@ struct FieldViolation {
 struct ErrorDetails {
   std::string request_id;  // empty if the server gave none
   std::vector<FieldViolation> violations;
-  // Set if the server says that trying again later can succeed.
+  // Set if the server says that a later retry can succeed.
   std::optional<absl::Duration> retry_delay;
   // True if the server sent the error; false if it is gRPC's or the client's. The client itself refuses
   // types, shapes and options that the server would refuse, with the server's text and violations.

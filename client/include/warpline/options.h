@@ -12,16 +12,16 @@
 
 namespace warpline::client {
 
-// The PEM files for TLS with the server, by path. They are read when the client is made. Unix sockets need no
-// TLS; for such targets these options are ignored.
+// The paths of the PEM files for TLS. The files are read when the client is made. Unix sockets need no TLS;
+// for such targets these options are ignored.
 struct TlsOptions {
   std::string ca{};    // the CAs that may have signed the server's certificate; empty: no TLS
-  std::string cert{};  // the client's certificate, if the server wants one, and those up to the root
-  std::string key{};   // its private key, without a pass phrase
+  std::string cert{};  // the client's certificate and its chain, if the server requires one
+  std::string key{};   // the private key of the certificate, without a pass phrase
 };
 
 struct ChannelOptions {
-  // True for a connection of its own, even if the process has another channel to the same target.
+  // If true, uses a separate connection, even if the process has another channel to the same target.
   bool own_connection = false;
   // If a file is unusable, every call fails with InvalidArgument, which names the file.
   TlsOptions tls{};
@@ -49,9 +49,8 @@ struct ClientOptions {
   // The number of times that a call, or one range of a transfer, is sent again. It is sent again after:
   //   - UNAVAILABLE
   //   - a CANCELLED that no server sent, and the "Stream removed" of gRPC
-  //   - RESOURCE_EXHAUSTED or ABORTED with a delay from the server, which is waited for, and twice as long
-  //   each
-  //     time after that, up to 4 s
+  //   - RESOURCE_EXHAUSTED or ABORTED with a delay from the server: waits for this delay, which doubles
+  //     after each retry, up to 4 s
   //   - a stream that the server's gRPC reset as it lowered its windows (docs/clients.md)
   // There is never a retry beyond the deadline. gRPC itself sends again only what no server saw.
   int max_retries = 0;
@@ -72,14 +71,14 @@ struct ClientOptions {
   // Ordinary arrays of fewer bytes travel in messages. For them, copying into shared memory costs as much as
   // gRPC's copies: 0.38 ms either way for a transpose of 128 KiB, measured with the Python client.
   std::size_t share_from_bytes = std::size_t{128} << 10;
-  // Operands, or results, that have so many bytes together travel in ranges over several connections: the
-  // largest of them, until the others have fewer. They need not fit into a message. So do smaller ones, if a
-  // call that waits finds that the server takes less in a message. 0: all travel in messages. Where the
-  // client has a pool of shared memory, calls try that first. Results of a call with `free_after` come in the
-  // message. A call whose result replaces an operand, and which fails while results are fetched, may leave
-  // that operand changed.
+  // Operands whose total size is at least this travel in ranges over several connections: the largest ones,
+  // until the others have fewer bytes in total. Results are handled in the same way. Such arrays need not fit
+  // into a message. Smaller arrays also travel in ranges if a waiting call finds that the server accepts only
+  // smaller messages. 0: all arrays travel in messages. If the client has a pool of shared memory, calls try
+  // that first. Results of a call with `free_after` come in the message. If a result replaces an operand and
+  // the call fails while results are fetched, that operand may be changed.
   std::size_t stream_from_bytes = std::size_t{16} << 20;
-  // The number of connections for that, for Put and for Get, at most 64; 0: as many as suit the size.
+  // The number of connections for ranges, for Put and for Get, at most 64; 0: chosen by size.
   int channels = 0;
 };
 
@@ -94,10 +93,11 @@ struct CallOptions {
   // call fails, the tensors are still there, unless only its response was lost. The call is made again only
   // if the server has refused it.
   std::vector<std::string> free_after{};
-  // If true, the Execution names what ran for each step. That of a program of one step always does.
+  // If true, the Execution names the implementation of each step. For a program with only one step it always
+  // does.
   bool report = false;
-  // Called while large arrays of the call travel in ranges: with the bytes of them that have travelled so
-  // far, and with all that will. The rules of Progress hold. It is not called for other arrays.
+  // Called while large arrays of the call travel in ranges, with the bytes transferred so far and the total.
+  // The rules of Progress apply. It is not called for other arrays.
   std::function<void(std::size_t bytes, std::size_t total)> progress{};
   // Ends a call of RunAsync early, with CANCELLED.
   std::stop_token stop{};

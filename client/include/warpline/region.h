@@ -64,7 +64,7 @@ class Region {
   // Returns OK while the region is open. Returns Unavailable, with the reason, once it is lost.
   absl::Status status() const;
 
-  // For the library.
+  // Only for the library itself.
   const std::shared_ptr<SharedRegion>& shared() const { return shared_; }
 
  private:

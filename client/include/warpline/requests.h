@@ -14,9 +14,9 @@
 
 namespace warpline::client {
 
-// The arguments of each operation, field by field as in warpline.proto, which says what is valid. If an
+// The arguments of each operation. Their fields are those in warpline.proto, which says what is valid. If an
 // operand is a resident tensor, its handle must live until the call is over, or another lease must last that
-// long. `reproducible` is the field of that name in RequestOptions.
+// long. `reproducible` is the field of RequestOptions with that name.
 struct TransposeArgs {
   Operand x{};
   std::vector<int> perm{};
@@ -60,13 +60,13 @@ struct RunArgs {
   bool one_step = false;
 };
 
-// The program of one step that computes the same, with inputs "x", or "a", "b", "c" and "bias".
+// Returns the equivalent program with only one step, with inputs "x", or "a", "b", "c" and "bias".
 RunArgs OneStep(const TransposeArgs& args);
 RunArgs OneStep(const GemmArgs& args);
 RunArgs OneStep(const ReduceArgs& args);
 
-// The operands and results of a call that travelled in ranges (ClientOptions::stream_from_bytes), by their
-// places: operands in the order of their fields or of RunArgs::inputs.
+// The indices of the operands and results of a call that travelled in ranges
+// (ClientOptions::stream_from_bytes). Operands are in the order of their fields or of RunArgs::inputs.
 struct Streamed {
   std::vector<std::size_t> operands{}, results{};
 };

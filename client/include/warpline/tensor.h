@@ -1,4 +1,4 @@
-// Resident tensors: arrays that stay on a device of the server between calls, so that their bytes travel once
+// Resident tensors: arrays that stay on a device of the server between calls. Their bytes travel only once,
 // however often they are used.
 //
 //   auto weights = client.Put({.dtype = DType::kF32, .shape = {512, 512}, .data = w}, absl::Seconds(10));
@@ -71,12 +71,12 @@ class Tensor {
   // Returns the id. Client::Attach finds the tensor by this id, from any process.
   std::string Release();
 
-  // Drops the tensor in the background, as the end of the handle does, which keeps what it knows of it.
-  // Nothing for a handle that does not own the tensor. Threads may read the handle meanwhile.
+  // Drops the tensor in the background, as the destructor does, but the handle keeps its info. Does nothing
+  // if the handle does not own the tensor. Other threads may read the handle meanwhile.
   void Drop() { LetGo(true); }
 
   // Converts to an operand, which is valid while the tensor exists.
-  operator Operand() const {  // NOLINT: wherever an operand is wanted, a tensor may stand
+  operator Operand() const {  // NOLINT: a tensor can be used wherever an operand is expected
     return {.dtype = info_.dtype, .shape = info_.shape, .resident = info_.id};
   }
 
@@ -84,13 +84,13 @@ class Tensor {
   void LetGo(bool drop);
 
   TensorInfo info_;
-  std::shared_ptr<Leases> leases_;  // null: there is no lease of ours
+  std::shared_ptr<Leases> leases_;  // null: this handle renews no lease
   std::uint64_t key_ = 0;           // of the lease
 };
 
-// Called from time to time during a transfer with the bytes that have travelled so far. It is called by one
-// thread at a time, and the transfer waits for it. Bytes that are sent again after a failure are counted
-// anew, so the number can fall.
+// Called from time to time during a transfer with the number of bytes transferred so far. Only one thread
+// calls it at a time, and the transfer waits for it. Bytes that are sent again after a failure are counted
+// again, so the number can decrease.
 using Progress = std::function<void(std::size_t bytes)>;
 
 struct PutOptions {

@@ -1,4 +1,4 @@
-// Variant `packs`, of sums of two operands.
+// Variant `packs` for sums of two operands.
 #include "kernels/map/packs/kernels.h"
 #include "kernels/map/packs/packs.cuh"
 

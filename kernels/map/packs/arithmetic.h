@@ -10,9 +10,9 @@
 
 namespace warpline {
 
-// Calls f with std::type_identity of the type in which the operation is computed: for a cast, one that holds
-// every element; otherwise float, double, or std::uint64_t, whose arithmetic is that of all integers modulo
-// 2^64.
+// Calls f with std::type_identity of the type in which the operation is computed. For a cast, it can
+// represent every element. Otherwise it is float, double, or std::uint64_t, which computes all integer types
+// modulo 2^64.
 template <typename F>
 auto VisitArithmetic(const PairMap& problem, F&& f) {
   const bool casts = problem.op == PairOp::kCast;

@@ -1,4 +1,4 @@
-// Variant `packs`, of casts.
+// Variant `packs` for casts.
 #include "kernels/map/packs/kernels.h"
 #include "kernels/map/packs/packs.cuh"
 

@@ -1,4 +1,4 @@
-// The launcher of packs, and those of one operation each.
+// The launcher of packs, and the launchers for single operations.
 #ifndef WARPLINE_KERNELS_MAP_PACKS_KERNELS_H_
 #define WARPLINE_KERNELS_MAP_PACKS_KERNELS_H_
 

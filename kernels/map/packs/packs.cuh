@@ -1,8 +1,8 @@
 // Maps of one operation on packs of neighbouring elements (plan.h): the kernel that cast, scale and add
 // share.
 //
-// A thread has one pack: then the device works along the operands, as CTAs do, and with four of a thread it
-// took 5 % longer for what does not fit into the L2 (docs/benchmarks/history.md#2026-11-25-drawn-problems).
+// A thread has one pack. So the device works along the operands, as CTAs do. Four packs per thread took 5 %
+// longer for operands that do not fit into the L2 (docs/benchmarks/history.md#2026-11-25-drawn-problems).
 #ifndef WARPLINE_KERNELS_MAP_PACKS_PACKS_CUH_
 #define WARPLINE_KERNELS_MAP_PACKS_PACKS_CUH_
 
@@ -22,7 +22,7 @@ namespace warpline {
 inline constexpr int kPackThreads = 256;
 
 // The type in which two elements are added or multiplied: f32, f64, or integers modulo 2^32 or 2^64. The
-// latter agree with any narrower integer type, signed or unsigned.
+// latter are also correct for any narrower integer type, signed or unsigned.
 template <typename T>
 using PackArithmetic =
     typename std::conditional_t<std::is_integral_v<NumberOf<T>>, std::make_unsigned<NumberOf<T>>,
@@ -36,8 +36,8 @@ struct PackOperand {
   PackLayout layout = PackLayout::kDense;
 };
 
-// Elements [index, index + kSize) of the walk, of which `count` are there, one by one: along the innermost
-// axis, and from its end to where the next row begins.
+// Loads elements [index, index + kSize) of the walk one by one; `count` of them exist. It goes along the
+// innermost axis, and at its end continues with the next row.
 template <typename T, int kSize>
 __device__ Pack<T, kSize> LoadScattered(const T* data, const PairWalk& walk, bool is_x, std::int64_t index,
                                         std::int64_t count) {
@@ -60,7 +60,7 @@ __device__ Pack<T, kSize> LoadScattered(const T* data, const PairWalk& walk, boo
   return pack;
 }
 
-// Loads like LoadScattered, for any layout. `is_x`: true for the first operand.
+// Same as LoadScattered, for any layout. `is_x`: true for the first operand.
 template <PackAccess kAccess, typename T, int kSize>
 __device__ Pack<T, kSize> LoadPack(const PackOperand& operand, const PackWalk& packs, bool is_x,
                                    std::int64_t index, std::int64_t count) {
@@ -107,8 +107,8 @@ __device__ void StorePack(T* out, std::int64_t index, const Pack<T, kSize>& pack
   }
 }
 
-// Operation: kHasSecond, and Apply(x, y, scalars), from two elements of type T to a number.
-// kOutBytes: of an element of the result, whose type is one of those that are so large.
+// Operation: has kHasSecond, and Apply(x, y, scalars), which computes a number from two elements of type T.
+// kOutBytes: size of a result element, whose type is one of this size.
 template <typename Operation, typename T, int kOutBytes, int kSize, PackAccess kAccess>
 __global__ void __launch_bounds__(kPackThreads)
     ComputePacks(PackOperand x, PackOperand y, void* out, DType out_dtype, const StepScalars* scalars,
@@ -160,12 +160,12 @@ cudaError_t LaunchPacks(const PackPlan& plan, const Operands& operands, cudaStre
       return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kWhole>);
     case PackAccess::kFar:
       return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kFar>);
-    case PackAccess::kRuns:  // a row that is broadcast, say, of an odd size
+    case PackAccess::kRuns:  // for example a broadcast row of an odd size
       if constexpr (Operation::kHasSecond) {
         return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kRuns>);
       }
       break;
-    case PackAccess::kScattered:  // rows of fewer elements than a pack has, or odd ones with far offsets
+    case PackAccess::kScattered:  // rows with fewer elements than a pack, or odd rows with large offsets
       if constexpr (Operation::kHasSecond) {
         return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kScattered>);
       }

@@ -19,7 +19,7 @@ PackAccess AccessOf(PackLayout x, PackLayout y) {
   return x == PackLayout::kDense && y == PackLayout::kDense ? PackAccess::kDense : PackAccess::kWhole;
 }
 
-// The number of elements that an operand with these strides spans, including gaps.
+// Returns the number of elements that an operand with these strides spans, including gaps.
 std::int64_t ExtentOf(const PairWalk& walk, const std::int64_t* strides) {
   std::int64_t extent = 1;
   for (int axis = 0; axis < walk.rank; ++axis) extent += (walk.dims[axis] - 1) * strides[axis];
@@ -30,7 +30,7 @@ bool IsBackward(const PairWalk& walk, const std::int64_t* strides) {
   return std::any_of(strides, strides + walk.rank, [](std::int64_t stride) { return stride < 0; });
 }
 
-// The operands of a product may come in either order.
+// The operands of a product may be in either order.
 std::optional<PairMap> PairFor(const MapProblem& map) {
   const bool may_swap = map.inputs.size() == 1 && map.nodes.size() == 2 &&
                         map.nodes[1].op == MapOp::kMultiply && map.nodes[1].operands[0] == 1;
@@ -49,7 +49,7 @@ PackWalk MakePackWalk(const PairWalk& walk) {
   return packs;
 }
 
-// The operand's strides are those of its walk: walk.x or walk.y.
+// `strides`: the operand's strides in the walk, walk.x or walk.y.
 PackLayout LayoutOf(const PairWalk& walk, const std::int64_t* strides, std::int64_t pack) {
   const int inner = walk.rank - 1;
   if (walk.rank == 0 || (walk.rank == 1 && strides[0] == 1)) return PackLayout::kDense;
@@ -62,7 +62,7 @@ PackLayout LayoutOf(const PairWalk& walk, const std::int64_t* strides, std::int6
   }
   if (is_dense) return PackLayout::kDense;
   if (strides[inner] > 1) return PackLayout::kScattered;
-  // In these a pack does not reach past the innermost axis.
+  // In these layouts a pack does not extend beyond the innermost axis.
   if (walk.dims[inner] % pack == 0) {
     if (strides[inner] == 0) return PackLayout::kBroadcast;
     if (is_aligned) return PackLayout::kVector;

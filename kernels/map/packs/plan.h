@@ -1,8 +1,9 @@
-// Plans how a map of one operation is cut into packs of neighbouring elements. It is separate from the
-// kernels (packs.cuh) so that host tests can check it.
+// Plans how a map of one operation is cut into packs of neighbouring elements. Separate from the kernels
+// (packs.cuh), so that host tests can check it.
 //
-// A pack is 16 bytes of the wider type of input and result, and the same number of elements of the other. So
-// one side is accessed in whole vectors, the other in narrower ones that are coalesced across a warp.
+// A pack has 16 bytes of the wider of the input and result types, and the same number of elements of the
+// other type. So one side is accessed in whole vectors, the other in narrower ones that are coalesced across
+// a warp.
 #ifndef WARPLINE_KERNELS_MAP_PACKS_PLAN_H_
 #define WARPLINE_KERNELS_MAP_PACKS_PLAN_H_
 
@@ -15,23 +16,23 @@
 
 namespace warpline {
 
-// How the elements of a pack lie in an operand. Packs begin at multiples of their size in the dense result.
-// As wide as an address, so that operands of kernels have no bytes that nobody writes
+// The layout of a pack's elements in an operand. Packs begin at multiples of their size in the dense result.
+// The enumeration is as wide as an address, so that kernel arguments have no uninitialised bytes
 // (gpu/repointed_graph.h).
 enum class PackLayout : std::int64_t {
-  kDense,      // as in the result
-  kVector,     // side by side, aligned as a pack
+  kDense,      // same as in the result
+  kVector,     // contiguous, aligned to a pack
   kBroadcast,  // one element for all
-  kRuns,       // side by side, or one element, up to the end of a row, and so from where the next one begins
-  kScattered,  // found one by one
+  kRuns,  // contiguous, or one element, up to the end of a row; then the same from the start of the next row
+  kScattered,  // located one by one
 };
 
-// The lookups that the operands of a launch need. kDense: none, both are kDense. kWhole: where a pack begins.
-// kRuns: also where its row ends. kScattered: where each of its elements is. kFar is kWhole with offsets that
-// need 64 bits.
+// The lookups that the operands of a launch need. kDense: none, both operands are kDense. kWhole: the
+// position where a pack begins. kRuns: also the end of its row. kScattered: the position of each element.
+// kFar is kWhole with 64-bit offsets.
 enum class PackAccess : std::uint8_t { kDense, kWhole, kFar, kRuns, kScattered };
 
-// A walk as kernels take it: where offsets have 31 bits, that of each operand, too.
+// A walk in the form that kernels use. If offsets fit into 31 bits, it also has the walk of each operand.
 struct PackWalk {
   PairWalk walk;
   AxisWalk x, y;
@@ -44,9 +45,9 @@ struct PackPlan {
   PackWalk packs;
 };
 
-// Nothing where packs gain nothing: if the map is none of one operation, if an address is not a multiple of
-// 16 bytes, or, with one operand, if its rows are neither dense nor multiples of a pack. `y` counts only for
-// operations that read it.
+// Returns nothing if packs have no advantage: if the map does not have one operation, if an address is not a
+// multiple of 16 bytes, or, with one operand, if its rows are neither dense nor multiples of a pack. `y` is
+// used only for operations that read it.
 std::optional<PackPlan> PlanPacks(const MapProblem& map, const void* x, const void* y, const void* out);
 
 }  // namespace warpline

@@ -1,4 +1,4 @@
-// Variant `packs`, of products with a number.
+// Variant `packs` for products with a number.
 #include "kernels/map/packs/kernels.h"
 #include "kernels/map/packs/packs.cuh"
 

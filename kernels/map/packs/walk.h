@@ -10,7 +10,7 @@
 
 namespace warpline {
 
-// The offsets in x and y, in elements, that an element comes from.
+// The offsets in x and y, in elements, from which a result element is computed.
 struct PairSource {
   std::int64_t x = 0, y = 0;
 };
@@ -18,10 +18,10 @@ struct PairSource {
 struct PairWalk {
   int rank = 0;
   std::int64_t count = 1;
-  std::int64_t dims[kMaxRank] = {};  // C arrays: device code cannot index a std::array
+  std::int64_t dims[kMaxRank] = {};  // C arrays, because device code cannot index a std::array
   std::int64_t x[kMaxRank] = {}, y[kMaxRank] = {};
 
-  // Axes of size 1 vanish, and one that continues its neighbour in both operands is fused with it.
+  // Removes axes of size 1, and merges an axis with its neighbour if it continues that in both operands.
   static PairWalk Of(const PairMap& problem) {
     PairWalk walk;
     for (int i = 0; i < problem.shape.rank; ++i) {
@@ -43,7 +43,7 @@ struct PairWalk {
     return walk;
   }
 
-  // 0 <= index < count.
+  // Requires 0 <= index < count.
   WARPLINE_HOST_DEVICE PairSource At(std::int64_t index) const {
     PairSource source;
     for (int axis = rank - 1; axis > 0; --axis) {

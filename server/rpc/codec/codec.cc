@@ -26,12 +26,12 @@ absl::StatusOr<Conversion> Decode(const ScannedMessage& message, const Reference
   ASSIGN_OR_RETURN(
       Conversion conversion,
       FromProto(request, {message.payloads, message.scalars, message.integers, references}, limits));
-  // An option that is not known here must not be ignored. Mistakes in what is known are told first.
+  // An unknown option must not be ignored. Errors in the known fields are reported first.
   RETURN_IF_ERROR(CheckAllKnown(request));
   return conversion;
 }
 
-// The fields whose values reach kernels as StepScalars. A plan does not depend on them but for their class.
+// The fields whose values reach kernels as StepScalars. A plan depends only on the class of each value.
 std::vector<const google::protobuf::FieldDescriptor*> ScalarFields() {
   const auto field = [](const google::protobuf::Descriptor* message, int number) {
     return message->FindFieldByNumber(number);
@@ -43,7 +43,7 @@ std::vector<const google::protobuf::FieldDescriptor*> ScalarFields() {
           field(v1::ScaleStep::descriptor(), v1::ScaleStep::kFactorFieldNumber),
           field(v1::MapNode::descriptor(), v1::MapNode::kRealFieldNumber),
           field(v1::MapNode::descriptor(), v1::MapNode::kImagFieldNumber),
-          // No kernel reads it, but neither does a plan depend on it.
+          // No kernel reads this field, but a plan does not depend on it either.
           field(v1::ResidentSink::descriptor(), v1::ResidentSink::kTtlSecondsFieldNumber)};
 }
 
@@ -111,7 +111,7 @@ OwnMemory OwnMemoryOf(const Conversion& conversion) {
 
 std::vector<Codec> KernelCodecs() {
   return {MakeCodec<v1::TransposeRequest>(RequestKind::kTranspose, "Transpose", "x", &EncodeOne),
-          // The first operand of a product is blamed for a request that is too large.
+          // The first operand of a product is named in the error if the request is too large.
           MakeCodec<v1::GemmRequest>(RequestKind::kGemm, "Gemm", "a", &EncodeOne),
           MakeCodec<v1::ReduceRequest>(RequestKind::kReduce, "Reduce", "x", &EncodeOne),
           MakeCodec<v1::RunRequest>(RequestKind::kRun, "Run", "program", &RunResponseHeaders)};
@@ -133,7 +133,7 @@ std::string PlanKey(RequestKind kind, const ScannedMessage& message, const Refer
     key.append(reinterpret_cast<const char*>(&number), sizeof(number));
   };
   key.push_back(static_cast<char>(kind));
-  // The counts come first: without them the lengths of one request could be read as the header of another. A
+  // The counts come first. Without them the lengths in one request could be read as the header of another. A
   // header has room for less than 2^21 of each.
   append(std::uint64_t{payloads} << 42 | std::uint64_t{scalars} << 21 | references.size());
   for (const PayloadRange& payload : message.payloads) append(payload.length);
@@ -148,7 +148,7 @@ std::string PlanKey(RequestKind kind, const ScannedMessage& message, const Refer
   return key;
 }
 
-// How many uploads the inputs have, whose numbers must have no gaps.
+// Returns the number of uploads of the inputs. Upload numbers must have no gaps.
 absl::StatusOr<std::size_t> CountUploads(std::span<const PlannedInput> inputs) {
   std::set<std::size_t> numbers;
   for (const PlannedInput& input : inputs) {
@@ -196,7 +196,7 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
     if (!decoded.plan.IsCounted() || !output.is_inline()) continue;
     decoded.plan.copied_bytes += AlignUp(output.spec.bytes, kTensorAlignment);
   }
-  // Larger results are refused.
+  // Results above the limit are refused.
   decoded.plan.copied_bytes =
       std::min(decoded.plan.copied_bytes, static_cast<std::size_t>(limits.max_inline_bytes) +
                                               decoded.plan.outputs.size() * kTensorAlignment);

@@ -1,6 +1,6 @@
-// The codec of each kind of message. It has all that the server must know of one kind: how to find its
-// payloads, how it becomes a program, and how a result becomes a response. Everything else in a request is
-// the same for all kinds.
+// The codec of each kind of message. It has everything that differs between kinds: how to find the payloads,
+// how a request becomes a program, and how a result becomes a response. All other code is the same for all
+// kinds.
 #ifndef WARPLINE_SERVER_RPC_CODEC_CODEC_H_
 #define WARPLINE_SERVER_RPC_CODEC_CODEC_H_
 
@@ -18,42 +18,42 @@
 
 namespace warpline {
 
-// The fields of a message that the scanner takes for references, in this order.
+// The fields of a message that the scanner treats as references, in this order.
 enum class ReferenceKind { kResident, kRegion };
 
-// The tensors that the references of a message name, or why there is none, in their order. A region has
-// neither data type nor shape: of these nothing is asked here.
+// The tensors to which the references of a message refer, or the reason why there is none, in their order.
+// For a region, which has no data type or shape, no tensor is needed here.
 using References = std::vector<absl::StatusOr<TensorSpec>>;
 
 struct Codec {
-  RequestKind kind;  // of a request whose program is not known
+  RequestKind kind;  // of a request whose program is unknown
   // The name of the method in KernelService.
   std::string_view method;
-  // The field to blame for a request that is too large as a whole.
+  // The field to name in the error if a request as a whole is too large.
   std::string_view whole;
   ScanSchema schema;
   absl::StatusOr<Conversion> (*decode)(const ScannedMessage& message, const References& references,
                                        const Limits& limits);
-  // The response in as many parts as it has outputs, at least one: part i comes before the elements of output
-  // i.
+  // Returns the response in as many parts as it has outputs, but at least one. Part i comes before the
+  // elements of output i.
   std::vector<std::string> (*encode)(const ResponseParts& parts);
 };
 
 // One for each method of KernelService.
 std::vector<Codec> KernelCodecs();
 
-// The kind of a request that was refused: of its program, if the header can be read.
+// Returns the kind of a refused request: that of its program, if the header can be read.
 RequestKind KindOf(const Codec& codec, const ScannedMessage& message);
 
-// Two requests of one kind have the same key exactly when they differ in nothing but the contents of their
-// payloads, the values of their scalars, the tensors that they refer to, the places of slices of regions and
-// the tensors that they free, when the scalars are of the same classes (scalar_class.h), and the tensors of
-// the same data types and shapes. The header has tokens in place of all of them; the lengths of the payloads,
-// the classes and the types and shapes are added.
+// Two requests of one kind have the same key exactly when they have the same plan. They may differ in the
+// contents of payloads, the values of scalars, the tensors that they refer to or free, and the places of
+// region slices. However, the scalars must be of the same classes (scalar_class.h), and the tensors of the
+// same data types and shapes. The header has tokens in place of all these values; the key adds the lengths of
+// the payloads, the classes, and the types and shapes.
 std::string PlanKey(RequestKind kind, const ScannedMessage& message, const References& references = {});
 
-// The plan of a scanned message, without a cost, or why there can be none. Which variants exist and what fits
-// is for others to check.
+// Returns the plan of a scanned message, without a cost, or why there is none. It does not check whether
+// variants exist or whether the request fits.
 struct DecodedPlan {
   Plan plan;
   // The same as in Conversion.

@@ -14,8 +14,8 @@
 namespace warpline {
 namespace {
 
-// A product may be given a C that it does not read (beta is 0): nothing of such an input is brought to the
-// device. One that is uploaded all the same keeps its memory.
+// A product may have a C that it does not read (beta is 0). Such an input is not copied to the device. If it
+// is an upload, it keeps its memory.
 void LeaveOutUnread(Conversion& conversion) {
   Program& program = conversion.program;
   std::vector<bool> read(static_cast<std::size_t>(program.num_inputs));

@@ -14,7 +14,7 @@
 
 namespace warpline {
 
-// The scalar for which a header has this token. `values` are those of the message.
+// Returns the scalar for this token of a header. `values` are the scalars of the message.
 inline absl::StatusOr<Scalar> ScalarOf(const char* field, double token, std::span<const double> values) {
   const std::optional<std::size_t> index = ScalarIndex(token);
   if (index.has_value() && *index < values.size()) return Scalar{values[*index], *index};
@@ -30,7 +30,7 @@ struct TokenReader {
   }
 };
 
-// Returns the place where the values of other requests with the same plan will be found.
+// Returns where a request with the same plan has the value of this scalar.
 inline PlannedScalar Planned(const Scalar& scalar) {
   if (scalar.number.has_value()) return {.index = *scalar.number};
   return {.otherwise = scalar.value};

@@ -16,14 +16,14 @@ std::string Sub(std::string_view field, const char* part) {
   return absl::StrCat(std::string(field), ".", part);
 }
 
-// The bytes of all rows, each with its padding. Cannot overflow, as StorageBytes has been asked before.
+// Returns the bytes of all rows with their padding. Cannot overflow, because StorageBytes was checked before.
 std::size_t PaddedBytes(const CheckedTensor& tensor) {
   std::int64_t rows = 1;
   for (int axis = 0; axis + 1 < tensor.spec.shape.rank; ++axis) rows *= tensor.spec.shape[axis];
   return static_cast<std::size_t>(rows * tensor.row_stride) * SizeOf(tensor.spec.dtype);
 }
 
-// The number of the payload; none if there is nothing to read.
+// Returns the number of the payload; nothing if there is nothing to read.
 absl::StatusOr<std::optional<std::size_t>> CheckPayload(std::string_view field, const v1::Tensor& tensor,
                                                         std::span<const PayloadRange> payloads,
                                                         const CheckedTensor& expected) {
@@ -50,7 +50,7 @@ absl::StatusOr<std::optional<std::size_t>> CheckPayload(std::string_view field, 
   return bytes == 0 ? std::nullopt : index;
 }
 
-// A resident tensor brings its data type and its shape; those that the request gives must be the same.
+// A resident tensor has its own data type and shape. If the request gives them too, they must be the same.
 absl::StatusOr<CheckedTensor> CheckResident(std::string_view field, const v1::Tensor& tensor,
                                             std::span<const absl::StatusOr<TensorSpec>> references) {
   const std::string id_field = Sub(field, "resident.id");
@@ -85,7 +85,7 @@ absl::StatusOr<CheckedTensor> CheckResident(std::string_view field, const v1::Te
   return checked;
 }
 
-// The number of the upload.
+// Returns the number of the upload.
 absl::StatusOr<std::size_t> CheckUpload(std::string_view field, const v1::Tensor& tensor) {
   if (tensor.row_stride() != 0) {
     return FieldError(Sub(field, "row_stride"),
@@ -115,7 +115,7 @@ absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tens
   return checked;
 }
 
-// The integer for which the header has this token; nothing stands for 0.
+// Returns the integer for this token of a header. Token 0 means that the integer is absent.
 absl::StatusOr<PlannedInteger> IntegerOf(const std::string& field, std::int64_t token,
                                          std::span<const std::int64_t> values) {
   if (token == 0) return PlannedInteger();
@@ -160,7 +160,7 @@ absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v
     return checked;
   }
   if (checked.source.reference.has_value() || checked.source.slice.has_value()) return checked;
-  bytes_ += checked.spec.bytes;  // cannot overflow, as all of these bytes were received
+  bytes_ += checked.spec.bytes;  // cannot overflow: all these bytes were received
   if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {
     return FieldError(Sub(field, "inline"),
                       absl::StrCat("the tensors up to this one take ", bytes_, " bytes; the limit is ",

@@ -1,4 +1,4 @@
-// The checks that every tensor of a request goes through, whatever the operation. Pure.
+// The checks for every tensor of a request, independent of the operation. Pure.
 #ifndef WARPLINE_SERVER_RPC_CODEC_CONVERT_TENSOR_H_
 #define WARPLINE_SERVER_RPC_CODEC_CONVERT_TENSOR_H_
 
@@ -22,14 +22,14 @@ namespace warpline {
 inline constexpr std::size_t kMaxUploads = 64;
 
 struct Limits {
-  // The most that the tensors of one request may have together, and likewise its results. Unit: bytes.
+  // Maximum bytes of all tensors of one request, and of all its results. Unit: bytes.
   std::int64_t max_inline_bytes = 0;
-  // The longest time that one request may take on a device, as it is estimated; 0 means no limit. The service
-  // checks it, not the conversion.
+  // Maximum estimated time of one request on a device; 0 means no limit. The service checks it, not the
+  // conversion.
   double max_device_seconds = 0;
 };
 
-// The values that the tokens in a header stand for: what the scan found. References are resolved: each is the
+// The values for the tokens in a header, as the scan found them. References are resolved: each entry is the
 // tensor that it names, or the reason why there is none.
 struct TokenValues {
   std::span<const PayloadRange> payloads;
@@ -38,10 +38,10 @@ struct TokenValues {
   std::span<const absl::StatusOr<TensorSpec>> references = {};
 };
 
-// A tensor whose data type, shape, row stride and source agree with one another.
+// A tensor whose data type, shape, row stride and source are consistent.
 struct CheckedTensor {
-  // A payload of which the first spec.bytes bytes are read, the resident tensor that a reference of the
-  // request names, a slice of a shared region, or an upload. None of them if there are no bytes.
+  // A payload, of which the first spec.bytes bytes are read; or a resident tensor, by a reference of the
+  // request; or a slice of a shared region; or an upload. None of these if there are no bytes.
   struct Source {
     std::optional<std::size_t> payload;    // number in TokenValues::payloads
     std::optional<std::size_t> reference;  // number in TokenValues::references
@@ -49,27 +49,27 @@ struct CheckedTensor {
     std::optional<PlannedSlice> slice;
   };
   TensorSpec spec;
-  std::int64_t row_stride = 0;  // never the 0 that means dense
+  std::int64_t row_stride = 0;  // never 0, which means dense in requests
   Source source;
 };
 
-// A slice as the request names it. `field` is its name ("a.region"). INVALID_ARGUMENT if it names no region;
-// which regions there are, and how long, is for others to check.
+// Reads a slice of a request. `field` is its name ("a.region"). INVALID_ARGUMENT if it names no region. It
+// does not check whether the region exists or how long it is.
 absl::StatusOr<PlannedSlice> ReadSlice(std::string field, const v1::RegionSlice& slice,
                                        const TokenValues& values);
 
-// Reads the tensors of one request, and adds up the bytes of those that come with it. Keeps references to
-// both arguments of its constructor.
+// Reads the tensors of one request and adds up the bytes of those that are in the message. Keeps references
+// to both constructor arguments.
 class TensorReader {
  public:
   TensorReader(const TokenValues& values, const Limits& limits) : values_(values), limits_(limits) {}
 
-  // `field` is the tensor's name in the request; errors name what is wrong inside it ("a.shape"). A null
-  // tensor is one that the request lacks.
+  // `field` is the tensor's name in the request; errors name the wrong part of it ("a.shape"). `tensor` is
+  // null if the request lacks it.
   absl::StatusOr<CheckedTensor> Read(std::string_view field, const v1::Tensor* tensor);
 
  private:
-  // OK if the operands that had the same number of an upload before are the same array.
+  // OK if all operands with the same upload number are the same array.
   absl::Status CheckSameUpload(std::string_view field, const CheckedTensor& tensor);
 
   const TokenValues& values_;

@@ -60,7 +60,7 @@ absl::Status ProgramBuilder::AddOutput(std::string_view field, std::string_view 
   program.outputs.push_back(tensor);
   conversion_.count_tensors.push_back(count_tensor);
   if (place.sink != PlannedOutput::kInline || count_tensor >= 0) return absl::OkStatus();
-  output_bytes_ += spec.bytes;  // each fits in 63 bits, and the first that is too large ends the request
+  output_bytes_ += spec.bytes;  // no overflow: each fits in 63 bits, and an error ends the sum below
   if (output_bytes_ <= static_cast<std::size_t>(limits.max_inline_bytes)) return absl::OkStatus();
   return FieldError(
       field,
@@ -74,7 +74,7 @@ absl::Status ProgramBuilder::AddOutput(std::string_view field, std::string_view 
 absl::Status ProgramBuilder::CheckSinksUsed() const {
   for (const RequestedSink& sink : sinks_) {
     if (sink.used) continue;
-    // A name that is not ASCII, or too long, is not repeated as it is.
+    // A name that is not ASCII is escaped, and a long one is cut.
     const std::string name = absl::Utf8SafeCEscape(sink.output.substr(0, 64));
     return FieldError(sink.field + ".output", name.empty()
                                                   ? std::string("missing; it must be one of program.outputs")

@@ -1,4 +1,4 @@
-// The options that all requests share. Pure.
+// The options that all requests have. Pure.
 #ifndef WARPLINE_SERVER_RPC_CODEC_REQUEST_OPTIONS_H_
 #define WARPLINE_SERVER_RPC_CODEC_REQUEST_OPTIONS_H_
 
@@ -13,23 +13,23 @@
 
 namespace warpline {
 
-// The place where a result is to go: inline by default.
+// The destination of a result: inline by default.
 struct OutputPlace {
   int sink = PlannedOutput::kInline;  // number in options.sinks
-  std::optional<PlannedSlice> slice;  // nothing for a result that is to stay on its device
-  PlannedScalar ttl;                  // of such a one
-  bool streamed = false;              // the client fetches it from there
+  std::optional<PlannedSlice> slice;  // not set for a result that stays on its device
+  PlannedScalar ttl;                  // lease of a result that stays on its device
+  bool streamed = false;              // the client fetches it from the device
 };
 
 struct RequestedSink {
-  std::string field;   // its name in errors
-  std::string output;  // as Sink.output
+  std::string field;   // its field name in errors
+  std::string output;  // Sink.output
   OutputPlace place;
-  bool used = false;  // there is such an output
+  bool used = false;  // the request has this output
 };
 
-// The sinks of a request. INVALID_ARGUMENT, with the name of the field ("options.sinks[1].output"), if two
-// are for one output.
+// Returns the sinks of a request. INVALID_ARGUMENT, with the name of the field ("options.sinks[1].output"),
+// if two sinks are for the same output.
 absl::StatusOr<std::vector<RequestedSink>> ReadSinks(const v1::RequestOptions& options,
                                                      const TokenValues& values);
 

@@ -5,7 +5,7 @@
 namespace warpline {
 namespace {
 
-// The same in every response of one operation.
+// The field numbers are the same in all responses of one operation.
 constexpr int kTensorField = v1::TransposeResponse::kYFieldNumber;
 constexpr int kExecutionField = v1::TransposeResponse::kExecutionFieldNumber;
 static_assert(kTensorField == v1::GemmResponse::kDFieldNumber);
@@ -14,7 +14,7 @@ static_assert(kExecutionField == v1::GemmResponse::kExecutionFieldNumber);
 static_assert(kExecutionField == v1::ReduceResponse::kExecutionFieldNumber);
 static_assert(kExecutionField == v1::RunResponse::kExecutionFieldNumber);
 
-// Everything of a Tensor but its elements.
+// Returns a Tensor without its elements.
 v1::Tensor WithoutElements(const TensorSpec& spec, v1::Tensor tensor = {}) {
   tensor.set_data_type(ToProto(spec.dtype));
   for (int i = 0; i < spec.shape.rank; ++i) tensor.add_shape(spec.shape[i]);

@@ -1,4 +1,4 @@
-// Resident tensors as the API tells of them. Pure.
+// Converts resident tensors for the API. Pure.
 #ifndef WARPLINE_SERVER_RPC_CODEC_TENSOR_INFO_H_
 #define WARPLINE_SERVER_RPC_CODEC_TENSOR_INFO_H_
 
@@ -13,10 +13,11 @@ namespace warpline {
 
 v1::TensorInfo ToProto(const TensorStore::Info& info);
 
-// The tensor that a request wants made, dense. Errors name the field.
+// Returns the tensor that a request wants to create, which is dense. Errors name the field.
 absl::StatusOr<TensorSpec> SpecOf(const v1::CreateRequest& request);
 
-// A GetResponse up to its data, which has `length` bytes and comes next. `info` is null in all but the first.
+// Returns a GetResponse up to its data, which follows and has `length` bytes. `info` is null except in the
+// first message.
 std::string GetResponseHead(const TensorStore::Info* info, std::size_t offset, std::size_t length);
 
 }  // namespace warpline
