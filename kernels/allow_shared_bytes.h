@@ -7,8 +7,9 @@
 namespace warpline {
 
 // Allows launches of the kernel on the current device to use `bytes` bytes of dynamic shared memory. The
-// limit belongs to the kernel, not to a launch, so always pass the same value. The device is asked only once.
-// Returns an error if the device does not have that much. Thread-safe.
+// limit belongs to the kernel, not to a launch. The first call for a kernel and device sets it, and later
+// calls change nothing, so always pass the same value. Returns an error if the device does not have that
+// much. Thread-safe.
 cudaError_t AllowSharedBytes(const void* kernel, int bytes);
 
 template <typename... Args>

@@ -31,7 +31,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An open loop counts as behind if its last request is late by more than this.
+// An open loop gives up if it is still sending this long after the end of its schedule. The requests that are
+// left are reported as not sent.
 constexpr std::chrono::milliseconds kGrace(50);
 // The time that a closed loop leaves a slot idle after UNAVAILABLE. Without a connection such errors come at
 // once, so the loop would spin and measure the speed of failing.
@@ -185,8 +186,9 @@ void Run::Release(Slot& slot) {
   released_.notify_one();
 }
 
-// The warm-up has a separate schedule. Requests that it could not send in time are forgotten. So a rate that
-// is too high shows in the measurement, instead of leaving nothing measured.
+// Sends the warm-up, then the measured requests. Each has its own schedule, and warm-up requests that could
+// not be sent in time are skipped. With a common schedule and a rate that is too high, the warm-up would use
+// up the time of the measurement, and nothing would be measured.
 std::int64_t Run::SendAllDue() {
   ::prctl(PR_SET_TIMERSLACK, 1);  // ns; the default of 50 us would show in the latencies
   std::mt19937_64 random(1);

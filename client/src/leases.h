@@ -44,8 +44,8 @@ class Leases {
   void LetGo(std::uint64_t key, bool drop);
   // Lets go of tensors that a request has freed.
   void Freed(std::span<const std::string> ids);
-  // The lease is about to get another length. Until it is known when the new lease begins, it is renewed
-  // often enough for the shorter of the two.
+  // Announces that a call to Renew will give the lease the length `ttl`. A shorter length applies to the
+  // renewals at once, because the response of that call may be lost. A longer one is ignored until Restarted.
   void WillRestart(std::string_view id, absl::Duration ttl);
   // The lease has been restarted, with this length.
   void Restarted(std::string_view id, absl::Duration ttl);

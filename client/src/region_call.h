@@ -37,9 +37,9 @@ class RegionCall {
   bool MayPlace(const Destination& destination) const {
     return destination.region != nullptr || (destination.data != nullptr && !regions_.table().empty());
   }
-  // Places the results that are to lie in regions. `types` has an entry for each output. Returns
-  // InvalidArgument for contradictory destinations, and for memory of a region where no array lies;
-  // ResourceExhausted if there is no room; Unavailable if the region is lost.
+  // Reserves memory for the results that must lie in regions. `types` has an entry for each output. Returns
+  // InvalidArgument if a destination is contradictory, belongs to another client, or lies in a region but not
+  // within one of its arrays; ResourceExhausted if a region has no room; Unavailable if a region is lost.
   absl::Status Place(std::span<const Destination> destinations,
                      std::span<const std::optional<ArrayType>> types);
   // Returns the places for the codec. They refer to this object.

@@ -13,7 +13,8 @@
 namespace warpline {
 
 inline constexpr int kGemvThreads = 256, kGemvWarps = kGemvThreads / 32;
-// The number of rows of the large operand that a warp reads at the same time, if rows lie along k.
+// The number of columns of M that a warp reads at the same time if columns are contiguous (along_k), for a
+// GemvPlan with `vectors` rows of V.
 WARPLINE_HOST_DEVICE constexpr int GemvRowsPerWarp(std::int64_t vectors) { return vectors > 8 ? 2 : 4; }
 
 // `vectors` rows V(i, k) times the matrix M(k, j) with `columns` columns. V is op(A) and M is op(B). If

@@ -40,7 +40,8 @@ constexpr int kMaxUniforms = kMaxMapNodes + kMaxMapInputs;
 // The objects that a load can name: inputs and indices.
 constexpr int kMaxSources = kMaxMapInputs + kMaxRank;
 
-// An input in the form that kernels use, or the positions along an axis.
+// A source of loads: an input array, or the indices along an axis. Indices have no data: they count from
+// `first`.
 struct InputTable {
   const void* data;
   std::int64_t first;  // for positions: the position of the first element

@@ -251,9 +251,9 @@ struct PackAdder<LogSumExpMonoid<V>> {
       return ExpOfF64(x);
     }
   }
-  // Returns 2^k e^r with |r| <= ln 2 / 2, and e^r by the first terms of its series; the next term is below
-  // 2^-57. std::exp has branches for cases that do not occur here. Terms below 2^-1021, such as those of
-  // -infinity, become 0: one term of the sum is 1.
+  // Returns e^x for x <= 0, as 2^k e^r with |r| <= ln 2 / 2. e^r is a series up to r^13 / 13!; the next term
+  // is below 2^-57. std::exp has branches for cases that do not occur here. Below x = -708 (e^x < 2^-1021)
+  // the result is 0. This does not matter: the largest element adds e^0 = 1 to the sum.
   __device__ static double ExpOfF64(double x) {
     constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453,
                      kLn2Rest = 2.3190468138462996e-17;

@@ -1,4 +1,5 @@
-// Variant `runs`: the elements of a result are contiguous in unaligned runs.
+// Variant `runs`: the elements of a result lie in several runs. Each run is contiguous, but may begin and end
+// within a 16-byte vector.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_RUNS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_RUNS_CUH_
 

@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<Key, kThreads>)
 #pragma unroll
     for (int i = 0; i < kDigits / kWarpSize; ++i) counters[i * kWarpSize + lane] = 0;
     __syncwarp();
-    // The rank counts the elements of the warp with the same digit.
+    // The rank of an element is the number of earlier elements of its warp with the same digit.
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
       const unsigned digit = digit_of(keys[i]);

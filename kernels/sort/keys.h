@@ -19,7 +19,8 @@ struct KeyRule {
   std::uint64_t sign = 0;  // the sign bit; 0: unsigned integers and bool
   bool descending = false;
   bool nan_first = false;
-  // -0 and +0 have the same key. Otherwise -0 comes before +0, and a key has the bits of its element.
+  // True: -0 and +0 have the same key. False: -0 has a smaller key than +0 (before `descending` inverts it),
+  // and ElementOf can compute each element from its key, except the bits of a NaN.
   bool joins_zeros = true;
 };
 

@@ -463,7 +463,8 @@ __global__ void __launch_bounds__(kMaxThreads, 6)
   }
 }
 
-// Rows are split among CTAs if there are fewer than this many rows per SM.
+// Each row is split among several CTAs if there are fewer than this many rows per SM, and rows have at least
+// 2 * kMinPart elements.
 constexpr int kMinBlocksPerSm = 8;
 constexpr int kBlocksPerSm = 32;  // about this many CTAs share all rows, because they end at different times
 constexpr std::int64_t kMinPart = 4096;  // elements: at least 32 for each element that is taken

@@ -1,4 +1,5 @@
-// The CUDA kernels that move elements by indices. Limits and workspaces are those of the rows in variants.cc.
+// The CUDA kernels that move elements by indices. The tables in variants.cc say which problems each kernel
+// supports and how much workspace it needs.
 #ifndef WARPLINE_KERNELS_TAKE_KERNELS_H_
 #define WARPLINE_KERNELS_TAKE_KERNELS_H_
 

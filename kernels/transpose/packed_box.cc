@@ -124,7 +124,7 @@ Side OutputSide(const CanonicalTranspose& transpose) {
   return side;
 }
 
-// Returns the cost of moving the tensor in such boxes, as a multiple of a copy.
+// Returns the cost of moving the tensor in boxes of `blocks`, as a multiple of the cost of a plain copy.
 double CostOf(const Side& in, const Side& out, const Blocks& blocks, int element_bytes) {
   double bytes = element_bytes;
   double boxes = 1;

@@ -1,10 +1,10 @@
-// Variant `small_blocks`: blocks of a few KiB that stay contiguous, with any order of elements inside
-// (small_blocks.h). Input and output are copied word by word in memory order. For each word of the output,
-// its elements are gathered from shared memory. Their positions are the same in every box: a thread computes
-// them once, keeps them in registers, and moves one box after another. While it writes one box, the next one
-// is being loaded.
+// Variant `small_blocks`: reorders the elements within small blocks. Each block is contiguous in input and
+// output (small_blocks.h). A box is a group of blocks, at most 21 KiB. A CTA copies a box word by word into
+// shared memory. It then gathers the elements of each output word from there, and writes the words in memory
+// order. The positions of the elements are the same in every box: a thread computes them once, keeps them in
+// registers, and moves one box after another. While it writes one box, the next one is being loaded.
 //
-// Limit: instructions, and accesses of shared memory: one for each element.
+// Limit: instructions, and reads of shared memory (one for each element).
 #include <cuda_pipeline_primitives.h>
 
 #include <type_traits>

@@ -6,8 +6,8 @@
 namespace warpline {
 namespace {
 
-// The rates of one multiprocessor. One multiprocessor of a T4, the slowest GPU that we compile for, reaches 8
-// GB/s and 200 GFLOP/s in f32. GPUs for graphics have few units for f64.
+// Guesses of the rates of one multiprocessor, for rates that were not measured: low ones, near those of a T4.
+// It reaches 8 GB/s, and 200 GFLOP/s in f32. Graphics GPUs have few f64 units.
 constexpr double kBytesPerSecond = 8e9;
 constexpr double kF32FlopsPerSecond = 2e11;
 constexpr double kHalfFlopsPerSecond = 1e12;

@@ -167,7 +167,8 @@ class IncomingCall final : private Upload {
   // the call's log line can be found by it.
   void EchoTraceParent();
 
-  // First member, so that it is destroyed last: the call counts until everything else of it is destroyed.
+  // The first member, so that it is destroyed last: the call is counted until all its other members are
+  // destroyed.
   struct Counted {
     explicit Counted(CallCounts& counts) : counts(counts) { counts.AddObject(); }
     ~Counted() { counts.RemoveObject(); }

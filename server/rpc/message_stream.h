@@ -35,8 +35,8 @@ class MessageStream;
 // The open streams, so that the server can end them when it stops. Thread-safe. It outlives them.
 class OpenStreams {
  public:
-  // End every open stream with UNAVAILABLE, and every new one at once. FinishIdle ends only streams that are
-  // not work.
+  // End all open streams with UNAVAILABLE, and later ones as soon as they begin. FinishIdle spares streams
+  // that are work (Method::is_work).
   void FinishIdle();
   void FinishAll();
 

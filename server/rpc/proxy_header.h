@@ -33,7 +33,7 @@ class ProxyHeader {
  private:
   State Check() const;
   unsigned char At(std::size_t index) const { return static_cast<unsigned char>(bytes_[index]); }
-  // Returns the size of the whole header. Call this only once the fixed part is there.
+  // Returns the size of the whole header. Valid only after the fixed part has arrived.
   std::size_t size() const;
 
   std::string bytes_;

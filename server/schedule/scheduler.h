@@ -173,8 +173,9 @@ class Scheduler {
   // free. If a job ends as soon as it starts, this is called again from within; the inner call returns at
   // once, because the outer one continues anyway.
   void Dispatch();
-  // Dispatches when staging memory has been returned. gRPC releases slots wherever it drops a slice, perhaps
-  // with locks held, so a job must not be launched or answered there.
+  // The loop of release_thread_: dispatches when staging memory has been returned, or when look_again_ is
+  // reached. gRPC releases slots wherever it drops a slice, perhaps with locks held. Jobs must not be
+  // launched or answered on that thread, so OnRelease only wakes this one.
   void DispatchOnRelease();
   void OnRelease();
   void StartCopying(Staged staged);

@@ -85,8 +85,8 @@ class StreamedCall {
   // RESOURCE_EXHAUSTED with a delay if that many are in progress.
   absl::Status TakeWindow();
   void ReturnWindow();
-  // Allows no more transfers. What was reserved for them is returned when the last one has ended. Used before
-  // the answer of calls that have no streamed results.
+  // Allows no more transfers. The memory and the ticket that were reserved for transfers are returned when
+  // the last transfer has ended. Called before a call without streamed results is answered.
   void EndTransfers();
 
  private:
@@ -138,8 +138,9 @@ class StreamedCalls {
     std::vector<Buffer> memory;
     int device = 0;
   };
-  // Uses device `preferred` if it has room, otherwise the device with the most room. RESOURCE_EXHAUSTED if
-  // there is no room; with a delay if other calls use it. UNAVAILABLE once the server drains.
+  // Opens a call on device `preferred` if it has room, otherwise on the device with the most room.
+  // RESOURCE_EXHAUSTED if there is not enough room, with a retry delay if other calls use the room.
+  // UNAVAILABLE once the server drains.
   absl::StatusOr<Opened> Open(const Caller& caller, std::optional<int> preferred,
                               std::span<const std::size_t> bytes);
 

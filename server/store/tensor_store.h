@@ -206,7 +206,8 @@ class TensorStore {
   Counter expired_;
   mutable Mutex mutex_;
   std::map<Key, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
-  // The earliest end of each lease: uses renew leases without changing this.
+  // The time when each lease must be checked next, at the latest its end. When a use of a tensor restarts the
+  // lease, the time here stays as it was: ExpireInTurn moves it when the time has come.
   std::set<Expiry> expiries_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::size_t> used_bytes_ ABSL_GUARDED_BY(mutex_);                          // by device
   std::map<std::pair<OwnerId, int>, std::size_t> owners_bytes_ ABSL_GUARDED_BY(mutex_);  // only those above 0

@@ -23,7 +23,8 @@ struct Timing {
 
 Timing Summarize(std::vector<double> seconds, int launches);
 
-// Time of one launch on slot 0 by events, after one that warms up. For estimates.
+// Returns the seconds of one launch on slot 0, measured with CUDA events after a warm-up launch. It is a
+// single measurement: use it only for estimates.
 double SecondsOfOne(const Launcher& launch, cudaStream_t stream);
 
 // One launch on slot 0, captured as a graph and replayed. Waits for it.

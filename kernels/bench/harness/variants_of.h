@@ -26,7 +26,8 @@ struct BoundVariant {
   std::function<cudaError_t(const Operands&, cudaStream_t)> launch_shrunk;
 };
 
-// The rows of a table as one climbs: by step, then those beside the ladder, in the order of the table.
+// Returns the rows of a table in the order of the ladder (docs/kernels.md): first by step, then the rows that
+// are not on the ladder (step 0), in table order.
 template <typename Row>
 std::vector<const Row*> Climb(std::span<const Row> table) {
   std::vector<const Row*> rows;

@@ -10,9 +10,10 @@
 
 namespace warpline::bench {
 
-// The name of the kernel that serves the problem on such a device with aligned operands, how it cuts the
-// problem up, its workspace, and its cost: "rows: 4 CTAs share 64 results, workspace 4096 bytes". The parts
-// that are zero or as for any kernel are left out. "nothing" if no kernel serves it.
+// Describes the kernel that serves the problem on such a device with aligned operands: its name, how it cuts
+// the problem up, its workspace and its cost. Example: "columns: 4096 results in 512 CTAs of 256 threads, 16
+// to a result, workspace 2097152 bytes". Workspace and costs that have their default value are left out.
+// Returns "nothing" if no kernel serves the problem.
 std::string ChoiceText(const Problem& problem, const DeviceTraits& traits);
 
 }  // namespace warpline::bench

@@ -186,7 +186,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> "Exp
         raise ValueError(f"side is {side!r}: it is 'left' or 'right'")
     program = program_of("searchsorted", a, v, sorter)
     x1 = program._expression(a)
-    # As in NumPy, a number has the type that an array of it has.
+    # A number v has the dtype of np.asarray(v), as in NumPy. It does not adopt the dtype of a.
     x2 = creation.full((), v) if promotion.is_number(v) else program._expression(v)
     if x1.dtype is not None and x2.dtype is not None and x1.dtype != x2.dtype:
         common = promotion.common(x1.dtype, x2.dtype)
