@@ -117,7 +117,7 @@ struct Variant {
   std::span<const std::string_view> configurations = {};
   // An older name. It lets the server choose among the rows of this group. Reports never use it.
   std::string_view group = {};
-  // Its position in the ladder of docs/kernels.md, from 1, the plainest; 0: not on the ladder.
+  // Its position in the ladder (kernels/ladder), from 1, the plainest; 0: not on the ladder.
   int step = 0;
 };
 

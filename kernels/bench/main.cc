@@ -22,13 +22,13 @@
 #include "kernels/bench/harness/device.h"
 #include "kernels/bench/harness/ladder.h"
 #include "kernels/bench/harness/roofs.h"
-#include "kernels/bench/harness/variants_of.h"
 #include "kernels/bench/report/choice_text.h"
 #include "kernels/bench/report/json.h"
 #include "kernels/bench/report/labels.h"
 #include "kernels/bench/report/table.h"
 #include "kernels/bench/suites/articles.h"
 #include "kernels/bench/suites/breadth.h"
+#include "kernels/ladder/rungs.h"
 #include "kernels/problem_text.h"
 
 namespace warpline::bench {
@@ -65,7 +65,7 @@ struct Flags {
     add_list("--shapes", shapes,
              "as 8192x8192 (transpositions and sums), 1048576 (sums) or 4096x4096x4096 (products: m, n, k)");
     app.add_option("--problems", problems,
-                   "file of problems, a line each (docs/kernels.md), in place of the suite's; with "
+                   "file of problems, a line each (kernels/ladder/README.md), in place of the suite's; with "
                    "--suite=breadth the server's own choice of them, else all variants");
     app.add_option("--json", json, "file to write all numbers to");
     app.add_option("--rounds", rounds, "timings of each row; default: 15")->check(CLI::Range(0, 1 << 20));
@@ -89,9 +89,9 @@ void List(const std::vector<std::string>& ops, const std::vector<std::string>& n
   std::erase(laddered, "map");                                            // of the breadth alone
   if (!laddered.empty() || ops.empty()) MakeCases(laddered, {}, {}, {});  // refuses operations there are not
   std::vector<std::string> missing = names;
-  const auto list = [&](const char* op, const auto& table) {
+  const auto list = [&](const char* op, const auto& problem) {
     if (!ops.empty() && !Contains(ops, op)) return;
-    for (const auto* row : Climb(table)) {
+    for (const auto* row : Climb(problem)) {
       const auto means = [row](const std::string& name) { return Answers(*row, name); };
       if (!names.empty() && std::none_of(names.begin(), names.end(), means)) continue;
       std::erase_if(missing, means);
@@ -100,10 +100,10 @@ void List(const std::vector<std::string>& ops, const std::vector<std::string>& n
                   std::string(row->summary).c_str());
     }
   };
-  list("transpose", CudaTransposeVariants());
-  list("gemm", CudaGemmVariants());
-  list("reduce", CudaReduceVariants());
-  list("map", CudaMapVariants());
+  list("transpose", TransposeProblem());
+  list("gemm", GemmProblem());
+  list("reduce", ReduceProblem());
+  list("map", MapProblem());
   if (!missing.empty()) {
     throw Failure(absl::StrCat("--variants: ", absl::StrJoin(missing, ", "), ": no variant of ",
                                ops.empty() ? "any operation" : absl::StrJoin(ops, " or ")));

@@ -72,14 +72,10 @@ VariantCost GemmWgmmaPackedCost(const GemmProblem& problem, const DeviceTraits& 
 
 // These launchers need only the alignment of an element.
 CudaLaunch<GemmProblem> LaunchGemmNaive;
-CudaLaunch<GemmProblem> LaunchGemmShared;
 CudaLaunch<GemmProblem> LaunchGemmUnrolled;
 CudaLaunch<GemmProblem> LaunchGemmRegisterTiled;
 // These launchers need A and B aligned to 16 bytes, and AreGemmRowsAligned.
-CudaLaunch<GemmProblem> LaunchGemmVectorized;  // also needs D aligned
-CudaLaunch<GemmProblem> LaunchGemmDoubleBuffered;
 CudaLaunch<GemmProblem> LaunchGemmWideLoads;
-CudaLaunch<GemmProblem> LaunchGemmWmma;
 CudaLaunch<GemmProblem> LaunchGemmMma;
 CudaLaunch<GemmProblem> LaunchGemmWgmma;
 CudaLaunch<GemmProblem> LaunchGemmWgmmaPacked;  // only for operands that it does not copy

@@ -9,12 +9,8 @@ namespace warpline {
 
 CudaLaunch<ReduceProblem> LaunchReduceNaive;
 
-// The rungs, for the dtypes of HasRungs and the operations of HasTypedKernel; `atomic` only for sums.
+// For sums of problems that SupportsRungs accepts.
 CudaLaunch<ReduceProblem> LaunchReduceAtomic;
-CudaLaunch<ReduceProblem> LaunchReduceWarpShuffle;
-CudaLaunch<ReduceProblem> LaunchReduceShared;
-CudaLaunch<ReduceProblem> LaunchReduceCooperative;
-CudaLaunch<ReduceProblem> LaunchReduceSinglePass;
 
 // The rung `cub`, in cub_<dtype>.cu.
 template <DType kDType>

@@ -4,16 +4,12 @@
 #include <bit>
 
 #include "kernels/ceil_div.h"
+#include "kernels/reduce/plan_parts.h"
 
 namespace warpline {
 namespace {
 
 constexpr std::size_t kMaxPartialBytes = 32;  // the moments of var: four doubles
-
-int CeilPow2(std::int64_t value, int limit) {
-  return static_cast<int>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(value, 1, limit))));
-}
 
 void PlanRows(const CanonicalReduce& reduce, int vector, int multiprocessors, RungPlan* plan) {
   // A warp is fast enough for rows of a few thousand elements. With few rows, whole CTAs fill the device

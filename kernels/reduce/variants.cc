@@ -3,10 +3,9 @@
 #include <utility>
 
 #include "kernels/cuda_choice.h"
-#include "kernels/launch_grids.h"
 #include "kernels/reduce/canonical.h"
 #include "kernels/reduce/kernels.h"
-#include "kernels/reduce/rung_plan.h"
+#include "kernels/reduce/rungs.h"
 #include "kernels/reduce/vector_plan.h"
 #include "kernels/transpose/kernels.h"
 
@@ -74,19 +73,6 @@ constexpr CudaVariant<ReduceProblem> Planned(std::string_view summary, int step 
           .preferred = [](const ReduceProblem&, const DeviceTraits&) { return false; },
           .group = kGroup,
           .step = step};
-}
-
-RungPlan PlanOf(const ReduceProblem& problem, const DeviceTraits& traits) {
-  return PlanRung(Canonicalize(problem), VectorOf(problem), traits);
-}
-
-bool SupportsRungs(const ReduceProblem& problem, const DeviceTraits& traits) {
-  const RungPlan plan = PlanOf(problem, traits);
-  return HasTypedKernel(problem) && plan.tiles * plan.split <= kMaxGridX;
-}
-
-std::size_t PartialBytes(const ReduceProblem& problem, const DeviceTraits& traits) {
-  return PlanOf(problem, traits).WorkspaceBytes(Canonicalize(problem).results);
 }
 
 cudaError_t LaunchCub(const ReduceProblem& problem, const Operands& operands, const CudaContext&,
@@ -178,15 +164,6 @@ constexpr CudaVariant<ReduceProblem> kVariants[] = {
     Planned<ReduceShape::kBulkColumns>("columns of unaligned rows, which the device copies by itself"),
     Planned<ReduceShape::kFlatColumns>("few columns, all of their elements in one block"),
     Planned<ReduceShape::kPackedColumns>("many blocks of few columns, whole ones through shared memory"),
-    // The ladder: each row shows one step.
-    {.name = "warp_shuffle",
-     .summary = "warp shuffles over rows or columns, in two kernels where few results have many elements",
-     .reproducible = true,
-     .supports_dtype = HasRungs,
-     .supports = SupportsRungs,
-     .workspace_bytes = PartialBytes,
-     .launch = LaunchReduceWarpShuffle,
-     .step = 4},
     {.name = "atomic",
      .summary = "sums by atomic additions, in shared memory first, then one a CTA and result",
      .reproducible = false,
@@ -198,33 +175,6 @@ constexpr CudaVariant<ReduceProblem> kVariants[] = {
      .workspace_bytes = PartialBytes,
      .launch = LaunchReduceAtomic,
      .step = 2},
-    {.name = "shared",
-     .summary = "a tree in shared memory, in two kernels where few results have many elements",
-     .reproducible = true,
-     .supports_dtype = HasRungs,
-     .supports = SupportsRungs,
-     .workspace_bytes = PartialBytes,
-     .launch = LaunchReduceShared,
-     .step = 3},
-    {.name = "cooperative",
-     .summary = "one kernel, which the whole grid synchronises before partial results are combined",
-     .reproducible = true,
-     .supports_dtype = HasRungs,
-     .supports = SupportsRungs,
-     .workspace_bytes = PartialBytes,
-     .launch = LaunchReduceCooperative,
-     .step = 5},
-    {.name = "single_pass",
-     .summary = "one kernel, in which the last CTA of a result combines its parts in their order",
-     .reproducible = true,
-     .supports_dtype = HasRungs,
-     .supports = SupportsRungs,
-     .workspace_bytes =
-         [](const ReduceProblem& problem, const DeviceTraits& traits) {
-           return PartialBytes(problem, traits) + PlanOf(problem, traits).TicketBytes();
-         },
-     .launch = LaunchReduceSinglePass,
-     .step = 6},
     {.name = "naive",
      .summary = "one thread a result, in f64 or 64-bit integers",
      .reproducible = true,

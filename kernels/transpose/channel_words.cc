@@ -104,9 +104,4 @@ ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words
           .divisor = FastDivisor(channels)};
 }
 
-bool BeatEqualBoxes(const TileWalk& walk) {
-  constexpr std::int64_t kMinChannels = 16, kMinPixels = 2048;
-  return walk.ny >= kMinChannels && walk.nx >= kMinPixels;
-}
-
 }  // namespace warpline

@@ -48,10 +48,6 @@ struct ChannelShare {
 ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes,
                      bool unaligned);
 
-// Returns whether words join the channels of a kJoined walk faster than the kernel of equal_boxes.cu would,
-// if that kernel supports the walk.
-bool BeatEqualBoxes(const TileWalk& walk);
-
 // Returns 4 bytes of the sequence low, high: those that begin `bits` bits before `high`.
 WARPLINE_HOST_DEVICE inline std::uint32_t ShiftIn(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
 #ifdef __CUDA_ARCH__

@@ -38,11 +38,6 @@ cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t eleme
 cudaError_t LaunchPackedBox(const PackedBox& box, std::size_t element_bytes, const void* in, void* out,
                             cudaStream_t stream);
 
-// For boxes that SuitEqualBoxes accepts. Elements have 1, 2 or 4 bytes. `in` and `out` must be 4-byte
-// aligned.
-cudaError_t LaunchEqualBoxes(const PackedBox& box, std::size_t element_bytes, int multiprocessors,
-                             const void* in, void* out, cudaStream_t stream);
-
 // For blocks of PlanSmallBlocks.
 cudaError_t LaunchSmallBlocks(const SmallBlocks& blocks, std::size_t element_bytes,
                               const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
@@ -74,19 +69,9 @@ cudaError_t LaunchJoinedTiles(const JoinedTiles& tiles, std::size_t element_byte
 cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, const void* in, void* out,
                        cudaStream_t stream);
 
-// One launcher for each variant of the ladder; the file of each describes it.
-CudaLaunch<TransposeProblem> LaunchTransposeMultiElement;
+// Rungs of the ladder that the server has; the file of each describes it.
 CudaLaunch<TransposeProblem> LaunchTransposeNaive;
-CudaLaunch<TransposeProblem> LaunchTransposeNaiveWrite;
-CudaLaunch<TransposeProblem> LaunchTransposePadded;
 CudaLaunch<TransposeProblem> LaunchTransposePaddedVectorized;
-CudaLaunch<TransposeProblem> LaunchTransposeShared;
-CudaLaunch<TransposeProblem> LaunchTransposeShifted;
-CudaLaunch<TransposeProblem> LaunchTransposeShuffle;
-CudaLaunch<TransposeProblem> LaunchTransposeSwizzled;
-CudaLaunch<TransposeProblem> LaunchTransposeSwizzledVectorized;
-CudaLaunch<TransposeProblem> LaunchTransposeUnpadded;
-CudaLaunch<TransposeProblem> LaunchTransposeVectorized;
 
 }  // namespace warpline
 

@@ -29,9 +29,6 @@ cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, co
     }
     case TransposeKernel::kBox:
       return LaunchPackedBox(std::get<PackedBox>(plan.shape), bytes, in, out, stream);
-    case TransposeKernel::kEqualBoxes:
-      return LaunchEqualBoxes(std::get<PackedBox>(plan.shape), bytes, traits.multiprocessors, in, out,
-                              stream);
     case TransposeKernel::kSmallBlocks:
       return LaunchSmallBlocks(std::get<SmallBlocks>(plan.shape), bytes, traits, in, out, stream);
   }

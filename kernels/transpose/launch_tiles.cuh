@@ -1,4 +1,4 @@
-// Code shared by the launchers of the ladder. For .cu files.
+// Launches of kernels that move a tile with each CTA, by the size of an element. For .cu files.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_LAUNCH_TILES_CUH_
 #define WARPLINE_KERNELS_TRANSPOSE_LAUNCH_TILES_CUH_
 

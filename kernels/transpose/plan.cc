@@ -7,7 +7,6 @@
 #include "kernels/fast_divisor.h"
 #include "kernels/transpose/channel_words.h"
 #include "kernels/transpose/channels.h"
-#include "kernels/transpose/equal_boxes.h"
 #include "kernels/transpose/swizzle.h"
 
 namespace warpline {
@@ -193,21 +192,12 @@ bool IsSmallImage(const TileWalk& walk, std::size_t element_bytes) {
   return walk.nx * walk.ny * static_cast<std::int64_t>(element_bytes) <= most;
 }
 
-// Returns whether small blocks, if the problem has any, are faster
-// (docs/benchmarks/2026-11-26-h200-planes.md). They are faster than equal boxes, except for bytes, which
-// equal boxes gather at equal distances. They are faster than other boxes, except for words that those boxes
-// locate quickly.
-bool BeatenByBlocks(const PackedBox& box, std::size_t element_bytes, bool equal) {
+// Returns whether the box kernel finds its 4-byte or wider words so slowly that small blocks are faster
+// (docs/benchmarks/2026-11-26-h200-planes.md).
+bool FindsWordsSlowly(const PackedBox& box) {
   constexpr double kMinSlowSlots = 60, kWarpBytes = 128;
   const double stored = static_cast<double>(box.store.row_count) * box.store.row_bytes;
-  switch (element_bytes) {
-    case 1:
-      return !equal;
-    case 2:
-      return true;
-    default:
-      return equal || box.issue_slots * kWarpBytes >= kMinSlowSlots * stored;
-  }
+  return box.issue_slots * kWarpBytes >= kMinSlowSlots * stored;
 }
 
 bool KeepsRows(const CanonicalTranspose& transpose) {
@@ -223,33 +213,22 @@ void WidenRows(CanonicalTranspose& transpose, TransposePlan& plan, const void* i
   plan.element_bytes = wider;
 }
 
-bool AreWords(const void* in, const void* out) {
-  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
-  return bases % kEqualBoxWord == 0;
-}
-
 // Plans for short axes, or odd sizes.
 TransposePlan PlanBoxes(const CanonicalTranspose& transpose, const TileWalk& walk, bool joins_words,
                         const DeviceTraits& traits, const void* in, const void* out, TransposePlan plan) {
-  const auto element_bytes = static_cast<int>(plan.element_bytes);
-  const PackedBox box = PlanPackedBox(transpose, element_bytes);
-  const bool equal = AreWords(in, out) && SuitEqualBoxes(box, element_bytes, traits.multiprocessors);
-  if (BeatenByBlocks(box, plan.element_bytes, equal)) {
-    if (const auto blocks = PlanSmallBlocks(transpose, plan.element_bytes, traits, in, out); blocks) {
-      plan.kernel = TransposeKernel::kSmallBlocks;
-      plan.shape = *blocks;
-      return plan;
-    }
-  }
-  if (!equal && joins_words) {
-    // For 8-bit and 16-bit elements that boxes would gather one by one.
-    plan.kernel = TransposeKernel::kJoinedWords;
-    plan.shape = walk;
+  const auto choose = [&plan](TransposeKernel kernel, const auto& shape) {
+    plan.kernel = kernel;
+    plan.shape = shape;
     return plan;
-  }
-  plan.kernel = equal ? TransposeKernel::kEqualBoxes : TransposeKernel::kBox;
-  plan.shape = box;
-  return plan;
+  };
+  const auto blocks = PlanSmallBlocks(transpose, plan.element_bytes, traits, in, out);
+  const bool is_narrow = plan.element_bytes <= 2;
+  if (blocks.has_value() && is_narrow) return choose(TransposeKernel::kSmallBlocks, *blocks);
+  // For 8-bit and 16-bit elements that boxes would gather one by one.
+  if (joins_words) return choose(TransposeKernel::kJoinedWords, walk);
+  const PackedBox box = PlanPackedBox(transpose, static_cast<int>(plan.element_bytes));
+  if (blocks.has_value() && FindsWordsSlowly(box)) return choose(TransposeKernel::kSmallBlocks, *blocks);
+  return choose(TransposeKernel::kBox, box);
 }
 
 }  // namespace
@@ -303,11 +282,6 @@ std::optional<TransposePlan> PlanTransposeBy(TransposeKernel kernel, const Trans
       return with(ChannelWordsOf(walk, bytes, in, out) == ChannelSide::kJoined, walk);
     case TransposeKernel::kBox:
       return with(true, PlanPackedBox(transpose, static_cast<int>(bytes)));
-    case TransposeKernel::kEqualBoxes: {
-      const PackedBox box = PlanPackedBox(transpose, static_cast<int>(bytes));
-      return with(AreWords(in, out) && SuitEqualBoxes(box, static_cast<int>(bytes), traits.multiprocessors),
-                  box);
-    }
     case TransposeKernel::kSmallBlocks:
       return with_value(PlanSmallBlocks(transpose, bytes, traits, in, out));
   }
@@ -361,7 +335,6 @@ TransposePlan PlanTranspose(const TransposeProblem& problem, const DeviceTraits&
   }
   if (SuitOddTiles(walk, bytes)) return choose(TransposeKernel::kOddTiles, walk);
   if (joined.has_value()) return choose(TransposeKernel::kJoinedTiles, *joined);
-  if (joins_words && BeatEqualBoxes(walk)) return choose(TransposeKernel::kJoinedWords, walk);
   return PlanBoxes(transpose, walk, joins_words, traits, in, out, plan);
 }
 

@@ -30,7 +30,6 @@ enum class TransposeKernel : std::uint8_t {
   kSplitWords,   // channel_words.cu: channels of any number, split into planes
   kJoinedWords,  // channel_words.cu: planes, joined to channels
   kBox,          // packed_box.cu: short axes at either end
-  kEqualBoxes,   // equal_boxes.cu: boxes that begin and end with words
   kSmallBlocks,  // small_blocks.cu: contiguous blocks of a few KiB
 };
 inline constexpr int kTransposeKernels = static_cast<int>(TransposeKernel::kSmallBlocks) + 1;
@@ -54,8 +53,6 @@ constexpr std::string_view Name(TransposeKernel kernel) {
       return "joined_words";
     case TransposeKernel::kBox:
       return "box";
-    case TransposeKernel::kEqualBoxes:
-      return "equal_boxes";
     case TransposeKernel::kSmallBlocks:
       return "small_blocks";
   }

@@ -7,15 +7,42 @@
 // Limit: instructions, and reads of shared memory (one for each element).
 #include <cuda_pipeline_primitives.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <type_traits>
 
-#include "kernels/transpose/boxes_in_turn.cuh"
+#include "kernels/ceil_div.h"
+#include "kernels/launch_grids.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/micro_transpose.h"
 #include "kernels/transpose/small_blocks.h"
 
 namespace warpline {
 namespace {
+
+// Return the two numbers that are packed in a word. Volatile, so that they are unpacked where they are used.
+// Otherwise the compiler would unpack them before the loop over boxes, and spill half of them.
+__device__ std::uint32_t LowerHalf(std::uint32_t word) {
+  std::uint32_t half;
+  asm volatile("and.b32 %0, %1, 0xffff;" : "=r"(half) : "r"(word));
+  return half;
+}
+__device__ std::uint32_t UpperHalf(std::uint32_t word) {
+  std::uint32_t half;
+  asm volatile("shr.u32 %0, %1, 16;" : "=r"(half) : "r"(word));
+  return half;
+}
+
+// Calls launch(grid_x) so that each CTA has at most `most` boxes, and all multiprocessors have the same
+// amount of work. `ctas_each` CTAs run on a multiprocessor at a time.
+template <typename Launch>
+cudaError_t LaunchInTurn(std::int64_t boxes, int most, int ctas_each, int multiprocessors, Launch launch) {
+  const std::int64_t at_once = std::int64_t{ctas_each} * std::max(1, multiprocessors);
+  const std::int64_t ctas = std::min(boxes, at_once * CeilDiv(boxes, at_once * most));
+  if (ctas > kMaxGridX) return cudaErrorNotSupported;
+  launch(static_cast<unsigned>(ctas));
+  return cudaGetLastError();
+}
 
 template <int kBytes>
 using Element = std::conditional_t<kBytes == 1, std::uint8_t,

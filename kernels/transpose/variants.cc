@@ -3,6 +3,7 @@
 #include "kernels/cuda_choice.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/plan.h"
+#include "kernels/transpose/rungs.h"
 #include "kernels/transpose/swizzle.h"
 #include "kernels/transpose/tile_walk.h"
 
@@ -11,30 +12,7 @@ namespace {
 
 using TransposeVariant = CudaVariant<TransposeProblem>;
 
-bool AnyProblem(const TransposeProblem&, const DeviceTraits&) { return true; }
-
-// True for elements of 4 or 8 bytes, the sizes that the rungs of the ladder support.
-bool IsWord(DType dtype) { return SizeOf(dtype) == 4 || SizeOf(dtype) == 8; }
-
-bool TakesVectors(const TransposeProblem& problem, const DeviceTraits&) {
-  const auto vector = static_cast<std::int64_t>(kChunkBytes / SizeOf(problem.dtype));
-  return problem.shape.Count() == 0 || MakeTileWalk(Canonicalize(problem)).TakesVectors(vector);
-}
-
-constexpr TransposeVariant Row(int step, std::string_view name, std::string_view summary,
-                               bool (*supports_dtype)(DType), decltype(TransposeVariant::supports) supports,
-                               CudaLaunch<TransposeProblem>* launch,
-                               decltype(TransposeVariant::cost) cost = nullptr) {
-  return {.name = name,
-          .summary = summary,
-          .reproducible = true,
-          .supports_dtype = supports_dtype,
-          .supports = supports,
-          .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
-          .launch = launch,
-          .cost = cost,
-          .step = step};
-}
+std::size_t NoWorkspace(const TransposeProblem&, const DeviceTraits&) { return 0; }
 
 // Launches one of the kernels that the server itself can choose.
 template <TransposeKernel kKernel>
@@ -71,7 +49,7 @@ constexpr TransposeVariant Planned(std::string_view summary, int step = 0) {
           .supports_dtype = [](DType dtype) { return SizeOf(dtype) <= kMaxBytes; },
           .supports = [](const TransposeProblem& problem,
                          const DeviceTraits& traits) { return CanTranspose(kKernel, problem, traits); },
-          .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+          .workspace_bytes = NoWorkspace,
           .launch = LaunchBy<kKernel>,
           .preferred = [](const TransposeProblem&, const DeviceTraits&) { return false; },
           .cost = kKernel == TransposeKernel::kTiles || kKernel == TransposeKernel::kOddTiles ? TileCost
@@ -79,14 +57,6 @@ constexpr TransposeVariant Planned(std::string_view summary, int step = 0) {
           .group = kGroup,
           .step = step};
 }
-
-// The cost of a rung that takes kSlowdown times as long as a copy.
-template <int kSlowdown>
-VariantCost Slower(const TransposeProblem&, const DeviceTraits&) {
-  return {.transfer = kSlowdown};
-}
-
-constexpr bool (*kAnyDType)(DType) = [](DType) { return true; };
 
 // True for sides that fill tiles of 32 x 32 elements, if the server would otherwise choose larger tiles or
 // boxes. For 8-byte elements, true for sides that fill such tiles only in part, because this rung skips the
@@ -106,15 +76,14 @@ bool FillsSmallTiles(const TransposeProblem& problem, const DeviceTraits& traits
   return fill >= 0.9 && FillOf(walk, 2 * kTile, 2 * kTile) < kMinTileFill;
 }
 
-// In order: a rung that is the server's choice for some problems, the kernels of plans, the ladder, the
-// oracle.
+// In order: a rung that is the server's choice for some problems, the kernels of plans, the oracle.
 constexpr TransposeVariant kVariants[] = {
     {.name = "padded_vectorized",
      .summary = "16-byte vectors of global memory, padded tile",
      .reproducible = true,
      .supports_dtype = IsWord,
      .supports = TakesVectors,
-     .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+     .workspace_bytes = NoWorkspace,
      .launch = LaunchTransposePaddedVectorized,
      .preferred = FillsSmallTiles,
      .step = 7},
@@ -127,29 +96,16 @@ constexpr TransposeVariant kVariants[] = {
     Planned<TransposeKernel::kSplitWords, 4>("channels of pixels, any number, split into planes by words"),
     Planned<TransposeKernel::kJoinedWords, 2>("planes, joined to channels of pixels by words"),
     Planned<TransposeKernel::kBox>("boxes of contiguous runs, where axes at either end are short"),
-    Planned<TransposeKernel::kEqualBoxes, 4>("boxes that begin and end with words, each thread the same way"),
     Planned<TransposeKernel::kSmallBlocks, 4>("contiguous blocks of a few KiB, several in shared memory"),
-    Row(2, "naive_write", "one thread an element, coalesced writes", IsWord, AnyProblem,
-        LaunchTransposeNaiveWrite, Slower<4>),
-    Row(3, "shared", "32 x 32 tile in shared memory, coalesced both ways, bank conflicts", IsWord, AnyProblem,
-        LaunchTransposeShared, Slower<4>),
-    Row(4, "padded", "33 columns in the tile, no bank conflicts", IsWord, AnyProblem, LaunchTransposePadded,
-        Slower<3>),
-    Row(5, "multi_element", "padded tile, 32 x 8 threads of 4 elements each", IsWord, AnyProblem,
-        LaunchTransposeMultiElement),
-    Row(0, "unpadded", "multi_element without padding: what bank conflicts cost with as many threads", IsWord,
-        AnyProblem, LaunchTransposeUnpadded),
-    Row(6, "vectorized", "16-byte vectors of global memory, which rows must be multiples of; bank conflicts",
-        IsWord, TakesVectors, LaunchTransposeVectorized),
-    Row(8, "shifted", "4 elements a thread, row y of the tile rotated by y", IsWord, AnyProblem,
-        LaunchTransposeShifted),
-    Row(9, "swizzled", "4 elements a thread, XOR-swizzled tile", IsWord, AnyProblem, LaunchTransposeSwizzled),
-    Row(10, "swizzled_vectorized", "16-byte vectors of global memory, tile XOR-swizzled by vectors", IsWord,
-        TakesVectors, LaunchTransposeSwizzledVectorized),
-    Row(11, "shuffle", "32 x 32 tile in the registers of a warp, no shared memory", IsWord, AnyProblem,
-        LaunchTransposeShuffle),
-    Row(1, "naive_read", "one thread an element, coalesced reads", kAnyDType, AnyProblem,
-        LaunchTransposeNaive, Slower<8>),
+    {.name = "naive_read",
+     .summary = "one thread an element, coalesced reads",
+     .reproducible = true,
+     .supports_dtype = [](DType) { return true; },
+     .supports = [](const TransposeProblem&, const DeviceTraits&) { return true; },
+     .workspace_bytes = NoWorkspace,
+     .launch = LaunchTransposeNaive,
+     .cost = [](const TransposeProblem&, const DeviceTraits&) { return VariantCost{.transfer = 8}; },
+     .step = 1},
 };
 
 }  // namespace

@@ -74,7 +74,7 @@ class ProblemsTest(unittest.TestCase):
     @unittest.skipUnless((BIN / "warpline-bench-kernels").exists(), "this build has no CUDA")
     def test_lines_are_understood(self):
         with tempfile.NamedTemporaryFile("w") as file:
-            file.write(block("kernels.md", "gemm bf16 128x4096x4096 nt"))
+            file.write(block("../kernels/ladder/README.md", "gemm bf16 128x4096x4096 nt"))
             file.flush()
             done = subprocess.run([BIN / "warpline-bench-kernels", f"--problems={file.name}", "--list"], text=True,
                                   capture_output=True)

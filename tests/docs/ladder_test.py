@@ -1,4 +1,4 @@
-"""docs/kernels.md against the tables of variants: ladder_test.py BIN_DIR, which has warpline-bench-kernels."""
+"""kernels/ladder/README.md against the tables of variants: ladder_test.py BIN_DIR, which has warpline-bench-kernels."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ import ladder_table
 
 BENCH = pathlib.Path(sys.argv.pop(1)) / "warpline-bench-kernels"
 MADE_OF_SEVERAL = {("reduce", "rows"), ("map", "packs")}
-PAGE = ROOT / "docs" / "kernels.md"
+PAGE = ROOT / "kernels" / "ladder" / "README.md"
 
 
 class LadderTest(unittest.TestCase):
@@ -26,7 +26,7 @@ class LadderTest(unittest.TestCase):
         text = PAGE.read_text()
         results = ROOT / "docs" / "benchmarks" / re.search(r"benchmarks/([\w-]+h200-ladder)\.md", text)[1]
         self.assertEqual(text, ladder_table.replaced(text, ladder_table.make(BENCH, results)),
-                         f"write it anew: kernels/bench/report/ladder_table.py {BENCH} {results} docs/kernels.md")
+                         f"write it anew: kernels/bench/report/ladder_table.py {BENCH} {results} kernels/ladder/README.md")
 
     def test_steps_of_an_operation_are_numbered_without_gaps(self):
         for operation, rows in self.rows.items():
@@ -60,7 +60,7 @@ class LadderTest(unittest.TestCase):
         self.assertGreaterEqual(looked_at, 25)
 
     def test_the_diagram_of_banks_is_what_the_layouts_give(self):
-        self.assertEqual((ROOT / "docs" / "banks.svg").read_text(), banks.draw())
+        self.assertEqual((ROOT / "kernels" / "ladder" / "banks.svg").read_text(), banks.draw())
         self.assertEqual([banks.passes(layout) for _, _, layout in banks.LAYOUTS], [32, 1, 1, 1])
 
 

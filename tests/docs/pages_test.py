@@ -38,7 +38,7 @@ COMMAND = re.compile(r"^(\$ |sudo |(\S+/)?warplined? |\./quickstart|cmake |ctest
 
 def pages():
     """All, but those below build/, where there are others'."""
-    return [page for kind in ("*.md", "docs/**/*.md", "client/**/*.md", "tests/**/*.md") for page in ROOT.glob(kind)
+    return [page for kind in ("*.md", "docs/**/*.md", "kernels/**/*.md", "client/**/*.md", "tests/**/*.md") for page in ROOT.glob(kind)
             if "node_modules" not in page.parts]
 
 

@@ -12,6 +12,7 @@
 
 #include "kernels/cuda_choice.h"
 #include "kernels/gpu/handle.h"
+#include "kernels/ladder/rungs.h"
 #include "tests/gpu/device_check.h"
 #include "tests/gpu/gpu_test.h"
 
@@ -61,12 +62,13 @@ class TransposeTest : public GpuTest {
     const auto in = gpu::AllocateDevice(bytes), out = gpu::AllocateDevice(bytes);
     ASSERT_TRUE(in.ok() && out.ok());
     ASSERT_EQ(LaunchFill(SizeOf(dtype), count, in->get(), stream_.get()), cudaSuccess);
-    for (const auto& variant : CudaTransposeVariants()) {
+    for (const auto* row : Climb(TransposeProblem())) {
+      const auto& variant = *row;
       if (!variant.supports_dtype(dtype)) continue;
       int supported = 0;
       const Operands operands = MakeOperands(in->get(), out->get());
       for (const TransposeProblem& problem : problems) {
-        const auto choice = Choose(problem, variant.name, context.traits, operands);
+        const auto choice = ChooseOnLadder(problem, variant.name, context.traits, operands);
         if (choice.row == nullptr) continue;
         ++supported;
         ASSERT_EQ(Run(choice, problem, operands, context), "")
@@ -98,25 +100,6 @@ std::vector<TransposeProblem> HugeProblems(DType dtype) {
                                             {dtype, {5, 20748, 20740}, {0, 2, 1}}};
   for (const TransposeProblem& problem : problems) EXPECT_GT(problem.shape.Count(), std::int64_t{1} << 31);
   return problems;
-}
-
-// The same boxes as in tests/kernels/transpose/equal_boxes_test.cc, moved as by devices of few
-// multiprocessors: CTAs have equally many boxes, or some one more than others, up to the most that one has.
-TEST_F(TransposeTest, BoxesOfEqualWords) {
-  for (int multiprocessors : {0, 1, 2, 3}) {
-    CudaContext context;
-    context.traits.multiprocessors = multiprocessors;
-    RunAll(DType::kU8,
-           {{DType::kU8, {1000, 28, 28}, {0, 2, 1}},
-            {DType::kU8, {12, 60000}, {1, 0}},
-            {DType::kU8, {30, 2, 20, 20, 60}, {2, 4, 1, 0, 3}},
-            {DType::kU8, {124, 156, 76, 16}, {1, 0, 3, 2}}},
-           context);
-    RunAll(DType::kBF16, {{DType::kBF16, {2, 12, 20, 16, 24, 32}, {0, 3, 1, 5, 2, 4}}}, context);
-    RunAll(DType::kF32,
-           {{DType::kF32, {3, 17, 40, 29, 31}, {4, 2, 0, 3, 1}}, {DType::kF32, {1000, 12, 12}, {0, 2, 1}}},
-           context);
-  }
 }
 
 // Runs shapes like those in tests/kernels/transpose/small_blocks_test.cc, with boxes that are shorter than
@@ -168,8 +151,9 @@ TEST_F(TransposeTest, VectorsNeedAlignedAddressesAndNothingElseDoes) {
         std::byte* const to = static_cast<std::byte*>(out->get()) + out_shift;
         ASSERT_EQ(LaunchFill(size, count, from, stream_.get()), cudaSuccess);
         const Operands operands = MakeOperands(from, to);
-        for (const auto& variant : CudaTransposeVariants()) {
-          const auto choice = Choose(problem, variant.name, {}, operands);
+        for (const auto* row : Climb(problem)) {
+          const auto& variant = *row;
+          const auto choice = ChooseOnLadder(problem, variant.name, {}, operands);
           if (choice.row == nullptr) continue;
           const bool refuses =
               variant.group.empty() && !variant.supports(odd, {}) && in_shift + out_shift != 0;
@@ -222,8 +206,8 @@ TEST_F(TransposeTest, OddSidesMayBeUnaligned) {
     }
   }
   for (const auto* reached : {&chosen, &forced}) {
-    EXPECT_THAT(*reached, ::testing::IsSupersetOf({"rows", "odd_tiles", "joined_tiles", "split_words",
-                                                   "joined_words", "box", "equal_boxes"}));
+    EXPECT_THAT(*reached, ::testing::IsSupersetOf(
+                              {"rows", "odd_tiles", "joined_tiles", "split_words", "joined_words", "box"}));
   }
 }
 

@@ -217,7 +217,7 @@ bool IsReached(std::string_view backend_name, Op op, const Subject& subject, DTy
 void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DType dtype) {
   switch (op) {
     case Op::kTranspose:
-      if (dtype == DType::kF32 || dtype == DType::kF64) {  // the sizes that all rungs of the ladder know
+      if (dtype == DType::kF32 || dtype == DType::kF64) {  // the sizes that padded_vectorized takes
         Register(backend_name, "transpose_small", subject, dtype,
                  [=] { return ToProblems(SmallMatrices(dtype)); });
       }

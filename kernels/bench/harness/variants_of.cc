@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/cuda_choice.h"
+#include "kernels/ladder/rungs.h"
 
 namespace warpline::bench {
 namespace {
@@ -67,14 +67,15 @@ BoundVariant BindRow(const CudaVariant<ProblemT>& row, const ProblemT& problem, 
                        .workspace_bytes = 0,
                        .launch = {},
                        .launch_shrunk = {}};
-  const auto choice = Choose(problem, row.name, traits, Operands());
+  const auto choice = ChooseOnLadder(problem, row.name, traits, Operands());
   if (choice.row == nullptr) return variant;
   variant.supported = true;
   variant.workspace_bytes = row.workspace_bytes(problem, traits);
   variant.launch = Bind(choice, problem, device);
   const std::optional<ProblemT> shrunk = Shrink(problem);
   if (!shrunk.has_value()) return variant;
-  if (const auto of_shrunk = Choose(*shrunk, row.name, traits, Operands()); of_shrunk.row != nullptr) {
+  if (const auto of_shrunk = ChooseOnLadder(*shrunk, row.name, traits, Operands());
+      of_shrunk.row != nullptr) {
     variant.workspace_bytes = std::max(variant.workspace_bytes, row.workspace_bytes(*shrunk, traits));
     variant.launch_shrunk = Bind(of_shrunk, *shrunk, device);
   }
@@ -93,7 +94,7 @@ std::vector<BoundVariant> VariantsOf(const Case& bench_case, const Device& devic
   std::visit(
       [&](const auto& problem) {
         if (bench_case.choice_only) return AppendChoices(problem, device, variants);
-        for (const auto* row : Climb(CudaTable(problem))) {
+        for (const auto* row : Climb(problem)) {
           if (is_asked(*row)) variants.push_back(BindRow(*row, problem, device));
         }
       },

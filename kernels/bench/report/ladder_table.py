@@ -1,4 +1,4 @@
-"""Makes the tables of docs/kernels.md: each operation's variants as one climbs, what they are, how fast they were, what
+"""Makes the tables of kernels/ladder/README.md: each operation's variants as one climbs, what they are, how fast they were, what
 they hold of a multiprocessor and what they wait for.
 
 Usage: ladder_table.py BENCH RESULTS [PAGE]
@@ -10,6 +10,7 @@ tests/gpu/ladder writes. Prints the tables, or puts them into PAGE between its t
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -63,13 +64,14 @@ def profiles_of(markdown):
 
 
 def file_of(operation, name):
-    """Of a rung that is one file."""
-    return f"kernels/{operation}/{'naive' if name == 'naive_read' else name}.cu"
+    """Of a rung that is one file: that of the server, or that of the ladder alone."""
+    of_server = f"kernels/{operation}/{'naive' if name == 'naive_read' else name}.cu"
+    return of_server if (ROOT / of_server).exists() else f"kernels/ladder/{operation}/{name}.cu"
 
 
 def link(operation, name):
     file = file_of(operation, name)
-    return f"[{name}](../{file})" if (ROOT / file).exists() else name
+    return f"[{name}]({os.path.relpath(file, 'kernels/ladder')})" if (ROOT / file).exists() else name
 
 
 def table(operation, rows, times, profiles):

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "kernels/bench/harness/check.h"
 #include "kernels/bench/report/labels.h"
-#include "kernels/cuda_variants.h"
+#include "kernels/ladder/rungs.h"
 
 namespace warpline::bench {
 namespace {
@@ -79,8 +79,8 @@ bool Contains(std::span<const std::string> list, std::string_view name) {
 bool HasOneOf(const Problem& problem, std::span<const std::string> variants) {
   if (variants.empty()) return true;
   const auto search = [&](const auto& p) {
-    for (const auto& row : CudaTable(p)) {
-      const auto means = [&](const std::string& name) { return Answers(row, name); };
+    for (const auto* row : Climb(p)) {
+      const auto means = [&](const std::string& name) { return Answers(*row, name); };
       if (std::any_of(variants.begin(), variants.end(), means)) return true;
     }
     return false;

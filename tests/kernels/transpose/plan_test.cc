@@ -86,13 +86,10 @@ TEST(TransposePlanTest, EveryGpuHasAKernelForEachProblem) {
     const DeviceTraits traits = {.compute_capability = capability, .multiprocessors = multiprocessors};
     for (const std::string& problem : Table().problems()) {
       const TransposePlan plan = Plan(problem, 256, 512, traits);
-      // Without an opt-in, a CTA has 48 KiB of shared memory on every GPU. Equal boxes and blocks take two
-      // tiles.
+      // Without an opt-in, a CTA has 48 KiB of shared memory on every GPU. Blocks take two tiles.
       constexpr std::int64_t kMaxBytes = 48 << 10;
       if (const auto* box = std::get_if<PackedBox>(&plan.shape)) {
-        const bool has_two = plan.kernel == TransposeKernel::kEqualBoxes;
-        const std::int64_t bytes = has_two ? 2 * std::int64_t{box->tile_bytes} : box->SharedBytes();
-        EXPECT_LE(bytes, kMaxBytes) << problem;
+        EXPECT_LE(box->SharedBytes(), kMaxBytes) << problem;
       }
       if (const auto* blocks = std::get_if<SmallBlocks>(&plan.shape)) {
         EXPECT_LE(2 * std::int64_t{blocks->box_bytes}, kMaxBytes) << problem;

@@ -159,7 +159,7 @@ TEST(ChoosePathTest, WhatDoesNotFitIntoALaneRunsInMemoryOfThePool) {
   EXPECT_EQ(choose({.alone = true, .fits_lane = false}), Path::kCopied);
   EXPECT_EQ(choose({.alone = true, .can_cut = true, .fits_lane = false}), Path::kBlocks);
   Program named = large;
-  named.steps[0].variant = "shared";
+  named.steps[0].variant = "naive_read";
   EXPECT_EQ(ChoosePath(named, PlanMemory(named), {.alone = true, .can_cut = true, .fits_lane = false}, {}),
             Path::kCopied);
   // Its intermediates may need more than its inputs and outputs say.

@@ -115,7 +115,7 @@ TEST(CudaPlanTest, EachPieceHasTheChoiceForItsProblem) {
 
 TEST(CudaPlanTest, ANameThatCannotRunTheStepIsLeftToTheLaunch) {
   Program program = Transpose(33, 31);
-  program.steps[0].variant = "vectorized";
+  program.steps[0].variant = "padded_vectorized";
   const auto compiled = Compile(program, {.lane_bytes = 64 * kMiB});
   EXPECT_EQ(std::get<CudaChoice<TransposeProblem>>(compiled->plans[0].steps[0]).row, nullptr);
 }
