@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "client/cli/assignment.h"
 #include "client/cli/command_line.h"
 #include "client/cli/file_io.h"
@@ -17,6 +18,7 @@
 #include "client/cli/session.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/program_rules.h"
+#include "proto/rules/step_table.h"
 #include "warpline/program.h"
 
 namespace warpline::client {
@@ -43,51 +45,10 @@ An expression has operations, operators and numbers, as in Python: '(x - mean(x,
 an elementwise operation have one type; cast(x, dtype=f32) converts. To use a step twice, give it a name, and
 end it with ; or a new line: 'p = gemm(a, b); p + transpose(p)'. The outputs are the steps that -o NAME=OUT.npy names, in that
 order, or with a single -o OUT.npy the last step. Steps without a name are called 1.gemm, 2.add and so on.
+)";
 
-operations ("= ..." is the default of a field; each operation also takes variant: NAME):
-  transpose(x)   perm = [] (axis i of the result is axis perm[i] of x; []: swap the last two)
-  gemm(a, b)     activation(alpha * op(a) * op(b) + beta * c + bias)
-                 trans_a = false, trans_b = false, alpha = 1, beta = 0 (1 with c), c: a matrix,
-                 bias: a vector, activation = none (relu, gelu), precision = ieee (tf32),
-                 out_dtype: TYPE of the result (default: what the operands give)
-  reduce(x)      op: NAME, which must be given; axes = [] (all), keepdims = false,
-                 ddof = 0 (of var and std: divide by n - ddof), out_dtype: TYPE as of gemm
-  sum(x), mean(x, axis=0) and so on: reduce with this op; axis is another name of axes
-  cast(x)        dtype: TYPE, which must be given
-  scale(x)       factor: a number, which must be given
-  add(x, y)
-  reshape(x)     shape: the sizes, which must be given; one of them may be -1
-  slice(x)       starts = [], ends = [] ([]: from one end to the other; those below 0 count from the end),
-                 axes = [] (the first ones), steps = [] (1)
-  broadcast_to(x)
-                 shape: the sizes, which must be given
-  diagonal(x)    offset = 0, axis1 = -2, axis2 = -1
-  concat(x, y, ...)
-                 axis = 0
-  take(x, i)     axis = 0; i: indices of type i32 or i64
-  take_along_axis(x, i)
-                 axis = 0; i: indices of as many axes as x
-  put_along_axis(x, i, values)
-                 axis = 0: a copy of x with values where indices say
-  set_slice(x, values)
-                 a copy of x with values in the elements that slice takes by the same fields:
-                 starts = [], ends = [], axes = [], steps = []
-  compress(x, mask)
-                 the elements for which the mask is true; only as an output
-  roll(x)        shifts: a number for each of axes = [] ([]: x in one row, by one number)
-  tile(x)        counts: a number for each of the last axes
-  repeat(x)      count: how often each element comes, axis: a number (default: x in one row)
-  pad(x)         before = [], after = [] (a number for each of axes = [], which are the first ones),
-                 values: an array of what is added (default: zeros)
-  scan(x)        op: sum, prod, min or max, which must be given; axis = 0, exclusive = false,
-                 reverse = false, out_dtype: TYPE as of gemm
-  sort(x)        axis = 0, descending = false, indices: a name for the places of the sorted elements
-  argsort(x)     axis = 0, descending = false
-  topk(x)        k: how many of the last axis, which must be given; smallest = false,
-                 indices: a name as of sort, as in 'v = topk(x, k=3, indices=i)' with -o v=V.npy -o i=I.npy
-  searchsorted(x1, x2)
-                 right = false, sorter: the places that sort x1
-  exp(x), maximum(x, y), where(condition, x, y) and the other elementwise operations above: arrays of
+constexpr char kMoreNotes[] =
+    R"(  exp(x), maximum(x, y), where(condition, x, y) and the other elementwise operations above: arrays of
                  one type, which are broadcast
 
 In JSON a gemm reads c, if its beta is not 0, and the bias, if it has one, behind its two operands:
@@ -227,6 +188,26 @@ absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
 }
 
 // Formats "TYPE:", with the values in lines below.
+// One paragraph for each operation, with its arguments in a column of their own.
+std::string ListedOperations() {
+  constexpr std::size_t kColumn = 17;
+  const std::string indent(kColumn, ' ');
+  std::string text =
+      "operations (\"= ...\" is the default of a field; each operation also takes variant: NAME):\n";
+  for (const StepRow& row : StepTable()) {
+    if (row.call.empty()) continue;
+    const std::string call = absl::StrCat("  ", std::string(row.call));
+    absl::StrAppend(&text, call);
+    if (!row.help.empty()) {
+      const bool fits = call.size() < kColumn;
+      absl::StrAppend(&text, fits ? std::string(kColumn - call.size(), ' ') : "\n" + indent,
+                      absl::StrReplaceAll(std::string(row.help), {{"\n", "\n" + indent}}));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 template <typename T>
 std::string Listed(const char* title, const Choices<T>& values) {
   const auto name = [](std::string* out, const auto& value) { *out += value.first; };
@@ -251,7 +232,7 @@ void AddRun(CommandLine& line) {
   app.add_option("-e,--expr", flags.expr, "the program as an expression instead of a file");
   app.footer(absl::StrCat(Listed("NAME of reduce's op", ReduceOps()),
                           Listed("elementwise operation", MapOps()), Listed("TYPE", DTypes()), kNotes, "\n",
-                          app.get_footer()));
+                          ListedOperations(), kMoreNotes, "\n", app.get_footer()));
   common.AddReproducible(app);
   flags.AddTo(app, common);
 }

@@ -4,7 +4,6 @@
 #include <google/protobuf/message.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -15,16 +14,16 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/src/enum_names.h"
+#include "client/src/expression_call.h"
+#include "client/src/expression_scanner.h"
 #include "client/src/expression_tree.h"
-#include "client/src/short_ids.h"
 #include "kernels/map/operations.h"
 #include "kernels/problem.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/step_table.h"
 
 namespace warpline::client {
 namespace {
@@ -32,54 +31,10 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-constexpr std::size_t kMaxShown = 20;  // characters of the text in an error
-
-// The fields of Step that are operations.
-const google::protobuf::OneofDescriptor& Operations() {
-  return *v1::Step::descriptor()->FindOneofByName("operation");
-}
-
-// The operations with a message of their own, whose fields are arguments. Elementwise operations are called
-// by name.
-std::string OperationNames() {
-  std::vector<std::string> names;
-  names.reserve(static_cast<std::size_t>(Operations().field_count()));
-  for (int i = 0; i < Operations().field_count(); ++i) {
-    if (Operations().field(i)->number() != v1::Step::kMapFieldNumber)
-      names.push_back(Operations().field(i)->name());
-  }
-  return absl::StrCat(absl::StrJoin(names, ", "),
-                      ", a reduction such as mean, or an elementwise one such as exp");
-}
-
-// A field that an operation requires, and an example of how to write it.
-struct Required {
-  std::string_view operation;
-  const char *field, *example;
-};
-constexpr Required kRequired[] = {{"reduce", "op", "op=sum"},
-                                  {"cast", "data_type", "dtype=f32"},
-                                  {"scale", "factor", "factor=0.5"},
-                                  {"reshape", "shape", "shape=[2,-1]"},
-                                  {"broadcast_to", "shape", "shape=[4,3]"},
-                                  {"scan", "op", "op=sum"},
-                                  {"topk", "k", "k=10"},
-                                  {"roll", "shifts", "shifts=[1]"},
-                                  {"tile", "counts", "counts=[2]"},
-                                  {"repeat", "count", "count=2"}};
-// Returns null for an operation without a required field.
-const Required* RequiredOf(std::string_view operation) {
-  const auto* const found = std::find_if(std::begin(kRequired), std::end(kRequired),
-                                         [&](const Required& row) { return row.operation == operation; });
-  return found == std::end(kRequired) ? nullptr : found;
-}
-
-constexpr int kAnyNumber = -1;  // of operands: concat takes any number
-
 // Parses the text in one pass. Adds a step at the end of each call.
-class Parser {
+class Parser : ExpressionScanner {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : ExpressionScanner(text) {}
 
   absl::StatusOr<v1::Program> Parse() {
     while (true) {
@@ -128,43 +83,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  struct Call {
-    v1::Step step;
-    std::string name;              // of the operation
-    Message* operation = nullptr;  // the operation's message within the step
-    std::set<std::string> given;   // names of the arguments
-    std::string c, bias;
-    std::string last;  // the optional last operand of searchsorted and pad
-  };
-
-  static int OperandsOf(const Call& call) {
-    switch (call.step.operation_case()) {
-      case v1::Step::kConcat:
-        return kAnyNumber;
-      case v1::Step::kGemm:
-      case v1::Step::kAdd:
-      case v1::Step::kTake:
-      case v1::Step::kTakeAlongAxis:
-      case v1::Step::kSetSlice:
-      case v1::Step::kCompress:
-      case v1::Step::kSearchsorted:
-        return 2;
-      case v1::Step::kPutAlongAxis:
-        return 3;
-      default:
-        return 1;
-    }
-  }
-
-  // Outside of brackets, the end of a line ends an expression. `end` is the position after the last token.
-  // Returns true if the next token is on another line; then the position stays at `end`.
-  bool IsNewLine(std::size_t end) {
-    at_ = end;
-    const std::size_t next = Start();
-    if (brackets_ > 0 || text_.substr(end, next - end).find('\n') == std::string_view::npos) return false;
-    at_ = end;
-    return true;
-  }
+  using Call = ExpressionCall;
 
   // Counts how deeply operations and brackets are nested.
   struct DepthGuard {
@@ -174,78 +93,6 @@ class Parser {
     DepthGuard& operator=(const DepthGuard&) = delete;
     int& depth;
   };
-
-  // Moves to the next word, and returns where it starts.
-  std::size_t Start() {
-    while (at_ < text_.size() && absl::ascii_isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
-    return at_;
-  }
-  bool Take(char c) {
-    if (Start() == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-  // Takes a ';', or an end of line if something follows it.
-  bool TakeSeparator() {
-    const std::size_t end = at_;
-    if (Take(';')) return true;
-    return Start() < text_.size() && text_.substr(end, at_ - end).find('\n') != std::string_view::npos;
-  }
-  // Takes a run of the characters that occur in names and numbers; may be empty.
-  std::string TakeWord() {
-    const std::size_t start = Start();
-    const auto belongs = [](char c) {
-      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
-             c == '+' || c == ':';
-    };
-    while (at_ < text_.size() && belongs(text_[at_])) ++at_;
-    return std::string(text_.substr(start, at_ - start));
-  }
-  // Takes a word, which may be quoted, as in Python. Empty if there is none.
-  std::string TakeValue() {
-    for (const char quote : {'"', '\''}) {
-      const std::size_t start = Start();
-      if (!Take(quote)) continue;
-      std::string word = TakeWord();
-      if (Take(quote)) return word;
-      at_ = start;  // so that the error shows the quote
-      return "";
-    }
-    return TakeWord();
-  }
-  // Takes a name. A '-' is not part of a name: it is an operator.
-  std::string TakeName() {
-    const std::size_t start = Start();
-    while (at_ < text_.size() && (absl::ascii_isalnum(static_cast<unsigned char>(text_[at_])) ||
-                                  text_[at_] == '_' || text_[at_] == '.')) {
-      ++at_;
-    }
-    return std::string(text_.substr(start, at_ - start));
-  }
-  // Takes "key =" but not "key ==". Otherwise returns false, at an unspecified position.
-  bool TakeKey(std::string& key) {
-    key = TakeName();
-    if (IsName(key) && Take('=') && (at_ == text_.size() || text_[at_] != '=')) return true;
-    key.clear();
-    return false;
-  }
-
-  static bool IsName(const std::string& word) {
-    return !word.empty() && word.find('+') == std::string::npos &&
-           (absl::ascii_isalpha(static_cast<unsigned char>(word[0])) || word[0] == '_');
-  }
-
-  static absl::Status Error(std::size_t at, const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat("column ", at + 1, ": ", what));
-  }
-  absl::Status Expected(const std::string& what) { return Expected(Start(), what); }
-  absl::Status Expected(std::size_t at, const std::string& what) const {
-    // Ids are shortened before the text is cut. Otherwise other digits of an id that was cut would be shown.
-    const std::string found = WithShortIds(text_.substr(at)).substr(0, kMaxShown);
-    return Error(at,
-                 absl::StrCat("expected ", what, ", found ",
-                              found.empty() ? "the end" : absl::StrCat("'", absl::CHexEscape(found), "'")));
-  }
 
   // Parses an operand, and the infix operators of at least this level that follow it.
   absl::StatusOr<Tree> Expression(int least = 0) {
@@ -355,7 +202,7 @@ class Parser {
     }
     if (at_ < text_.size() &&
         (absl::ascii_isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.')) {
-      return Number();
+      return TakeNumber();
     }
     const std::string word = TakeName();
     if (!IsName(word)) return Expected(start, "an operation or a name");
@@ -388,35 +235,6 @@ class Parser {
     RETURN_IF_ERROR(Arguments(call));
     RETURN_IF_ERROR(AddStep(start, call));
     return Tree{.at = start, .name = last_step_};
-  }
-
-  // An integer has no point and no exponent.
-  absl::StatusOr<Tree> Number() {
-    const std::size_t start = Start();
-    const auto take_digits = [&] {
-      while (at_ < text_.size() && absl::ascii_isdigit(static_cast<unsigned char>(text_[at_]))) ++at_;
-    };
-    take_digits();
-    bool whole = true;
-    if (at_ < text_.size() && text_[at_] == '.') whole = false, ++at_, take_digits();
-    if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
-      whole = false, ++at_;
-      if (at_ < text_.size() && (text_[at_] == '-' || text_[at_] == '+')) ++at_;
-      take_digits();
-    }
-    const std::string_view digits = text_.substr(start, at_ - start);
-    const absl::string_view given(digits.data(), digits.size());
-    Tree number{.at = start};
-    std::int64_t integer = 0;
-    if (!absl::SimpleAtod(given, &number.real)) return Expected(start, "a number");
-    if (std::isinf(number.real)) {
-      return Error(start, absl::StrCat(given, " is beyond the greatest number: write inf if you mean that"));
-    }
-    if (whole && !absl::SimpleAtoi(given, &integer)) {
-      return Error(start, absl::StrCat(given, " is above 2^63 - 1, the greatest whole number"));
-    }
-    if (whole) number.integer = integer;
-    return number;
   }
 
   // Parses the operands of an elementwise operation, and an optional variant=, which makes it a separate
@@ -494,133 +312,36 @@ class Parser {
     }
     const FieldDescriptor* field = call.operation->GetDescriptor()->FindFieldByName(key);
     // The arguments bias= and sorter= set has_bias and has_sorter, and the name of a reduction sets op.
-    if (field == nullptr || key == "has_bias" || key == "has_sorter" || (key == "op" && !TakesOp(call)))
+    if (field == nullptr || key == "has_bias" || key == "has_sorter" || (key == "op" && !call.TakesOp()))
       return Error(start, UnknownArgument(key, call));
     return SetField(*call.operation, *field);
   }
 
-  static std::string UnknownArgument(const std::string& key, const Call& call) {
-    std::vector<std::string> names;
-    const auto& type = *call.operation->GetDescriptor();
-    names.reserve(static_cast<std::size_t>(type.field_count()) + 1);
-    for (int i = 0; i < type.field_count(); ++i) {
-      const std::string& name = type.field(i)->name();
-      if (name == "op" && !TakesOp(call)) continue;
-      names.push_back(name == "has_bias" ? "c, bias" : name == "has_sorter" ? "sorter" : ShortName(name));
-    }
-    if (call.step.has_pad()) names.emplace_back("values");
-    names.emplace_back("variant");
-    return absl::StrCat(call.name, " has no argument ", ShortName(key), ": expected ",
-                        absl::StrJoin(names, ", "));
-  }
-
-  static bool TakesOp(const Call& call) { return call.name == "reduce" || call.name == "scan"; }
-
-  // Returns the name as people write it: see Argument().
-  static std::string ShortName(const std::string& field) {
-    if (field == "data_type") return "dtype";
-    return field == "out_data_type" ? "out_dtype" : field;
-  }
-
   absl::Status SetField(Message& message, const FieldDescriptor& field) {
-    const auto& reflection = *message.GetReflection();
+    if (field.cpp_type() != FieldDescriptor::CPPTYPE_STRING) return TakeField(message, field);
     const std::size_t start = Start();
-    if (field.is_repeated()) {
-      const bool list = Take('[');
-      if (list && Take(']')) return absl::OkStatus();
-      do {
-        if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
-          ASSIGN_OR_RETURN(const std::int64_t number, Integer<std::int64_t>());
-          reflection.AddInt64(&message, &field, number);
-        } else {
-          ASSIGN_OR_RETURN(const int number, Integer<int>());
-          reflection.AddInt32(&message, &field, number);
-        }
-      } while (list && Take(','));
-      return !list || Take(']') ? absl::OkStatus() : Expected("',' or ']'");
+    const std::string name = TakeName();  // of an additional result
+    if (!IsName(name)) return Expected(start, "a name");
+    if (inputs_.count(name) > 0) {
+      return Error(start, absl::StrCat(name, " was read as an input before: name the result otherwise"));
     }
-    switch (field.cpp_type()) {
-      case FieldDescriptor::CPPTYPE_INT32: {
-        ASSIGN_OR_RETURN(const int number, Integer<int>());
-        reflection.SetInt32(&message, &field, number);
-        return absl::OkStatus();
-      }
-      case FieldDescriptor::CPPTYPE_INT64: {
-        ASSIGN_OR_RETURN(const std::int64_t number, Integer<std::int64_t>());
-        reflection.SetInt64(&message, &field, number);
-        return absl::OkStatus();
-      }
-      case FieldDescriptor::CPPTYPE_DOUBLE: {
-        ASSIGN_OR_RETURN(const double number, Double());
-        reflection.SetDouble(&message, &field, number);
-        return absl::OkStatus();
-      }
-      case FieldDescriptor::CPPTYPE_BOOL: {
-        const std::string word = TakeWord();
-        const bool is_true = word == "true" || word == "True";
-        if (!is_true && word != "false" && word != "False") return Expected(start, "true or false");
-        reflection.SetBool(&message, &field, is_true);
-        return absl::OkStatus();
-      }
-      case FieldDescriptor::CPPTYPE_ENUM: {
-        const std::optional<int> value = EnumValueNamed(*field.enum_type(), TakeValue());
-        if (!value) return Expected(start, absl::StrJoin(EnumValueNames(*field.enum_type()), ", "));
-        reflection.SetEnumValue(&message, &field, *value);
-        return absl::OkStatus();
-      }
-      case FieldDescriptor::CPPTYPE_STRING: {  // the name of an additional result
-        const std::string name = TakeName();
-        if (!IsName(name)) return Expected(start, "a name");
-        if (inputs_.count(name) > 0) {
-          return Error(start, absl::StrCat(name, " was read as an input before: name the result otherwise"));
-        }
-        steps_.insert(name);
-        reflection.SetString(&message, &field, name);
-        return absl::OkStatus();
-      }
-      default:  // no operation has such a field
-        return Error(start, absl::StrCat(field.name(), " cannot be given in an expression"));
-    }
-  }
-
-  template <typename T>
-  absl::StatusOr<T> Integer() {
-    const std::size_t start = Start();
-    T number = 0;
-    if (!absl::SimpleAtoi(TakeWord(), &number)) return Expected(start, "a whole number");
-    return number;
-  }
-
-  // Refuses a number that a double cannot represent exactly, instead of rounding it silently.
-  absl::StatusOr<double> Double() {
-    constexpr std::uint64_t kGreatestExact = std::uint64_t{1} << 53;
-    const std::size_t start = Start();
-    const std::string word = TakeWord();
-    double number = 0;
-    if (!absl::SimpleAtod(word, &number)) return Expected(start, "a number");
-    const std::string digits = word.substr(word[0] == '-' || word[0] == '+' ? 1 : 0);
-    if (std::isinf(number) && absl::AsciiStrToLower(digits).substr(0, 3) != "inf") {
-      return Error(start, absl::StrCat(word, " is beyond the greatest number: write inf if you mean that"));
-    }
-    std::uint64_t whole = 0;
-    if (digits.find_first_not_of("0123456789") == std::string::npos &&
-        (!absl::SimpleAtoi(digits, &whole) || whole > kGreatestExact)) {
-      return Error(start, absl::StrCat(word, " may not be exact in f64, as it is above 2^53: write ", word,
-                                       ".0 if it may be rounded"));
-    }
-    return number;
+    steps_.insert(name);
+    message.GetReflection()->SetString(&message, &field, name);
+    return absl::OkStatus();
   }
 
   absl::Status AddStep(std::size_t start, Call& call) {
-    const int wanted = OperandsOf(call), given = call.step.inputs_size();
+    const StepRow& row = *RowOf(call.step);
+    const int wanted = row.operands, given = call.step.inputs_size();
     if (wanted == kAnyNumber ? given == 0 : given != wanted) {
       if (wanted == kAnyNumber) return Error(start, absl::StrCat(call.name, " has no operands"));
       return Error(start, absl::StrCat(call.name, " has ", given, " operands instead of ", wanted));
     }
-    const Required* required = RequiredOf(call.name);
-    if (required != nullptr && call.given.count(required->field) == 0) {
-      return Error(start, absl::StrCat(call.name, " lacks ", ShortName(required->field), ", as in ",
-                                       required->example));
+    // The name of a reduction, such as mean, gives its op.
+    const bool lacks_field = !row.required.empty() && call.given.count(std::string(row.required)) == 0;
+    if (lacks_field && call.name == row.name) {
+      return Error(start, absl::StrCat(call.name, " lacks ", ShortName(std::string(row.required)), ", as in ",
+                                       std::string(row.example)));
     }
     if (!call.c.empty()) {
       v1::GemmStep& gemm = *call.step.mutable_gemm();
@@ -651,9 +372,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  std::string_view text_;
-  std::size_t at_ = 0;
-  int depth_ = 0, brackets_ = 0;
+  int depth_ = 0;
   v1::Program program_;
   std::string last_step_;
   std::set<std::string> steps_, inputs_;  // names in the text

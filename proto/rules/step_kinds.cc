@@ -1,9 +1,11 @@
 #include "proto/rules/step_kinds.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/index_steps.h"
@@ -12,6 +14,7 @@
 #include "proto/rules/reduce_steps.h"
 #include "proto/rules/repeat_steps.h"
 #include "proto/rules/step_options.h"
+#include "proto/rules/step_table.h"
 
 namespace warpline {
 namespace {
@@ -40,9 +43,14 @@ MaybeStep ConvertGemmStep(const v1::GemmStep& gemm, const OperandList& inputs, S
   return Known(ConvertGemm(*a, *inputs[1], c, row, options));
 }
 
-// Returns whether the operation consists of copies.
-bool IsCopies(const v1::Step& step) {
-  return step.operation_case() == v1::Step::kSetSlice || step.operation_case() >= v1::Step::kRoll;
+bool IsOf(const v1::Step& step, StepKind kind) {
+  const StepRow* const row = RowOf(step);
+  return row != nullptr && row->kind == kind;
+}
+
+// The names of all operations, for errors.
+std::string OperationNames() {
+  return absl::StrJoin(StepTable(), ", ", [](std::string* to, const StepRow& row) { to->append(row.name); });
 }
 
 absl::StatusOr<StepResults> Alone(absl::StatusOr<Operand> result) {
@@ -62,30 +70,9 @@ bool AllKnown(const OperandList& inputs) {
   return std::find(inputs.begin(), inputs.end(), nullptr) == inputs.end();
 }
 
-bool IsView(const v1::Step& step) {
-  switch (step.operation_case()) {
-    case v1::Step::kTranspose:
-    case v1::Step::kReshape:
-    case v1::Step::kSlice:
-    case v1::Step::kBroadcastTo:
-    case v1::Step::kDiagonal:
-      return true;
-    default:
-      return false;
-  }
-}
+bool IsView(const v1::Step& step) { return IsOf(step, StepKind::kView); }
 
-bool IsElementwise(const v1::Step& step) {
-  switch (step.operation_case()) {
-    case v1::Step::kCast:
-    case v1::Step::kScale:
-    case v1::Step::kAdd:
-    case v1::Step::kMap:
-      return true;
-    default:
-      return false;
-  }
-}
+bool IsElementwise(const v1::Step& step) { return IsOf(step, StepKind::kElementwise); }
 
 MaybeStep ConvertStep(const v1::Step& step, const OperandList& inputs, ScalarReader scalars) {
   const auto unary = [&](auto convert) -> MaybeStep {
@@ -114,40 +101,23 @@ MaybeStep ConvertStep(const v1::Step& step, const OperandList& inputs, ScalarRea
     default:
       break;
   }
-  return FieldError(
-      "operation",
-      "missing; it must be one of transpose, gemm, reduce, cast, scale, add, map, reshape, "
-      "slice, broadcast_to, diagonal, concat, take, take_along_axis, put_along_axis, scan, sort, "
-      "argsort, topk, searchsorted, set_slice, compress, roll, tile, repeat, pad");
+  return FieldError("operation", absl::StrCat("missing; it must be one of ", OperationNames()));
 }
 
 bool EmitsSteps(const v1::Step& step) {
-  return step.operation_case() >= v1::Step::kTake && step.operation_case() <= v1::Step::kPad;
+  return IsOf(step, StepKind::kSteps) || IsOf(step, StepKind::kCopies);
 }
 
 std::size_t OperandsOf(const v1::Step& step) {
-  switch (step.operation_case()) {
-    case v1::Step::kTake:
-    case v1::Step::kTakeAlongAxis:
-    case v1::Step::kSetSlice:
-    case v1::Step::kCompress:
-      return 2;
-    case v1::Step::kPutAlongAxis:
-      return 3;
-    case v1::Step::kSearchsorted:
-      return step.searchsorted().has_sorter() ? 3 : 2;
-    case v1::Step::kPad:
-      return step.inputs_size() > 1 ? 2 : 1;
-    default:
-      return 1;
-  }
+  const bool has_optional = step.has_pad() ? step.inputs_size() > 1 : step.searchsorted().has_sorter();
+  return static_cast<std::size_t>(RowOf(step)->operands) + (has_optional ? 1 : 0);
 }
 
 absl::StatusOr<StepResults> CheckEmitting(const v1::Step& step, const OperandList& inputs, EmitStep emit) {
   const std::string& variant = step.variant();
   const Operand& x = *inputs[0];
   const Operand* const second = inputs.size() > 1 ? inputs[1] : nullptr;
-  if (IsCopies(step) && !variant.empty() && variant != "auto") {
+  if (IsOf(step, StepKind::kCopies) && !variant.empty() && variant != "auto") {
     return FieldError("variant", absl::StrCat("\"", variant.substr(0, kMaxNameLength),
                                               "\"; the operation is made of copies, and has none"));
   }
