@@ -62,7 +62,7 @@ void WarnOfPlaintext(const ServerOptions& options) {
 int Serve(const ServerOptions& options) {
   StopSignals signals;
   TakeOverLibraryLogs();
-  const Machine machine{.cpus = UsableCpus(), .descriptors = RaiseDescriptorLimit()};
+  const Machine machine{.cpus = options.Cpus(UsableCpus()), .descriptors = RaiseDescriptorLimit()};
   Metrics metrics;
   metrics.SetBuildInfo(kVersion, kRevision, WARPLINE_CUDA_VERSION);
   // First, so that an error in its files is reported before anything that takes long.

@@ -51,9 +51,6 @@ absl::Status OpenDevices(const ServerOptions& options, DeviceFailure& failure, M
 
 absl::Status MakeStaging(const ServerOptions& options, Metrics& metrics, Core& core) {
   const std::int64_t pinned_bytes = options.PinnedBytes(core.is_cuda());
-  if (pinned_bytes < 4 * options.max_inline_bytes) {
-    Log("warning", "--pinned-bytes is less than 4 x --max-inline-bytes: requests of full size do not fit");
-  }
   const std::int64_t tiny_bytes = options.TinyPinnedBytes(core.is_cuda());
   ASSIGN_OR_RETURN(core.staging_memory,
                    core.backend->AllocateHost(static_cast<std::size_t>(tiny_bytes + pinned_bytes)));
@@ -81,7 +78,6 @@ void MakeStores(const ServerOptions& options, const Machine& machine, const Acce
       allocate, metrics);
   core.region_bytes = options.RegionBytes(static_cast<std::int64_t>(AvailableMemoryBytes()));
   core.regions.emplace(RegionStore::Options{.max_bytes = static_cast<std::size_t>(core.region_bytes),
-                                            .max_bytes_per_owner = options.region_bytes_per_owner,
                                             .max_regions = machine.MaxRegions(),
                                             .max_regions_per_owner = kMaxRegionsPerOwner,
                                             .limits_of = access.limits_of,

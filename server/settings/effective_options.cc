@@ -42,7 +42,7 @@ int ServerOptions::Lanes(bool cuda) const {
 }
 
 std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
-  return pinned_bytes != 0 ? pinned_bytes : (cuda ? 8 : 4) * max_inline_bytes;
+  return std::max((cuda ? 8 : 4) * max_inline_bytes, kMiB);
 }
 
 std::int64_t ServerOptions::DeviceBytes(bool cuda) const {
@@ -90,14 +90,12 @@ int ServerOptions::Workers(int cpus) const {
 int ServerOptions::Compilers(int cpus) const { return std::clamp(cpus / 4, 1, 4); }
 
 int ServerOptions::RpcThreads(int cpus) const {
-  if (rpc_threads != 0) return rpc_threads;
   // Measured on H200 (docs/benchmarks/2026-11-22-h200-load.md): a second thread allowed a third more small
   // requests, and a third one at most a tenth more.
   return Look(cpus) > absl::ZeroDuration() && cpus >= 8 ? 2 : 1;
 }
 
 int ServerOptions::TransferThreads(int cpus) const {
-  if (transfer_threads != 0) return transfer_threads;
   // Eight connections transfer some 20 GB/s; one thread handles 5 GB/s of that.
   return std::clamp(cpus / 2 - 1, 0, 7);
 }
@@ -111,7 +109,7 @@ int ServerOptions::Crew(int cpus) const {
 absl::Duration ServerOptions::Look(int cpus) const {
   // Longer than a client on the same machine needs from a response to its next request.
   constexpr absl::Duration kLook = absl::Microseconds(100);
-  return poll == "on" || (poll == "auto" && cpus >= 4) ? kLook : absl::ZeroDuration();
+  return cpus >= 4 ? kLook : absl::ZeroDuration();
 }
 
 int ServerOptions::MaxConnections(std::int64_t descriptors) const {

@@ -63,15 +63,6 @@ SetValue Bytes(std::int64_t& variable, std::int64_t least, std::int64_t most) {
   };
 }
 
-SetValue BytesOrZero(std::int64_t& variable, std::int64_t least, std::int64_t most) {
-  return [&variable, least, most](const std::string& text) {
-    const absl::StatusOr<std::int64_t> value = ParseBytes(text);
-    if (!value.ok() || *value != 0) return ReadBytes(text, least, most, "0, or ", variable);
-    variable = 0;
-    return absl::OkStatus();
-  };
-}
-
 SetValue BytesOrAuto(std::optional<std::int64_t>& variable, std::int64_t least) {
   return [&variable, least](const std::string& text) {
     if (text == "auto") {

@@ -33,8 +33,6 @@ SetValue Number(std::optional<double>& variable, double most);
 
 // "64K", "256MiB", "1G" (server/base/parse_bytes.h), within [least, most].
 SetValue Bytes(std::int64_t& variable, std::int64_t least, std::int64_t most);
-// The same, or 0.
-SetValue BytesOrZero(std::int64_t& variable, std::int64_t least, std::int64_t most);
 // The same, at most 1024G; not set for "auto".
 SetValue BytesOrAuto(std::optional<std::int64_t>& variable, std::int64_t least);
 

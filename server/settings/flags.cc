@@ -90,10 +90,10 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
 
   group("Memory");
   add("max-inline-bytes", "BYTES", Bytes(o.max_inline_bytes, 4096, kGiB),
-      "Tensors in one request together, and in one response; 4K to 1G. Default 256M.");
-  add("pinned-bytes", "BYTES", BytesOrZero(o.pinned_bytes, kMiB, 256 * kGiB),
-      "Staging memory, allocated at start; 1M to 256G. Requests of full size need 4 x max-inline-bytes. 0 "
-      "(default): 8 x max-inline-bytes on cuda (pinned), 4 x on cpu (touched when used).");
+      "Tensors in one request together, and in one response; 4K to 1G. The host's memory follows from it: "
+      "staging memory of 8 x as much on cuda (pinned at start) and 4 x on cpu (touched when used), at least "
+      "1M; 4 x for admitted requests and their results; 6 x for gRPC's buffers, beyond which connections are "
+      "closed. Default 256M.");
   add("device-bytes", "BYTES", BytesOrAuto(o.device_bytes, 64 * kMiB),
       "Memory of each device, allocated at start: 48M for each lane, the rest for a pool that larger "
       "programs use while they run and wait for when it is full. 64M to 1024G; it is an error if the device "
@@ -115,22 +115,13 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
   add("max-ttl", "DURATION", Time(o.max_ttl, absl::Minutes(10), absl::Hours(8760)),
       "The longest lease of a resident tensor; each use renews it; 10m to 8760h. Default 24h.");
   add("region-bytes", "BYTES", BytesOrAuto(o.region_bytes, 0),
-      "Shared regions of all clients together (the clients' own memory, page-locked on cuda); 0 to 1024G, 0: "
-      "none. auto (default): a quarter of the memory of the machine or cgroup that is free at start.");
-  add("region-bytes-per-owner", "BYTES", BytesOrAuto(o.region_bytes_per_owner, 0),
-      "Shared regions of one owner; 0 to 1024G. auto (default): owners, or without identities addresses, "
-      "users and their "
-      "connections, share --region-bytes fairly: each may take three quarters of what the others leave.");
-  add("grpc-memory-bytes", "BYTES", BytesOrZero(o.grpc_memory_bytes, 16 * kMiB, 1024 * kGiB),
-      "gRPC's buffers for incoming messages, all connections together; 16M to 1024G. Connections that exceed "
-      "it are closed. 0 (default): 6 x max-inline-bytes.");
+      "Shared regions of all clients together (the clients' own memory, page-locked on cuda), who share it "
+      "fairly (docs/sharing.md): each may take three quarters of what the others leave; 0 to 1024G, 0: none. "
+      "auto (default): a quarter of the memory of the machine or cgroup that is free at start.");
 
   group("Limits of requests and connections");
   add("max-jobs", "N", Integer(o.max_jobs, 1, 1000000),
       "Requests that are admitted and not yet answered, 1 to 1000000. Default 1024.");
-  add("max-job-bytes", "BYTES", BytesOrZero(o.max_job_bytes, kMiB, 1024 * kGiB),
-      "Bytes of admitted requests and their results; 1M to 1024G, at least 2 x max-inline-bytes. 0 "
-      "(default): 4 x max-inline-bytes.");
   add("max-device-seconds", "SECONDS", Number(o.max_device_seconds, 86400),
       "Estimated device time of one request, from its sizes and variants; 0 to 86400, 0: no limit. Default: "
       "10 on cuda, 120 on cpu.");
@@ -144,16 +135,13 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "Default 30s.");
 
   group("Threads");
-  add("rpc-threads", "N", Integer(o.rpc_threads, 0, 64),
-      "Threads that receive calls, 1 to 64; all but the first only help under load. 0 (default): 2 from 8 "
-      "usable CPUs if they poll, else 1.");
-  add("transfer-threads", "N", Integer(o.transfer_threads, 0, 64),
-      "Extra threads that send and receive while several Puts and Gets are in progress, 1 to 64. 0 "
-      "(default): half of the usable CPUs minus one, at most 7.");
-  add("poll", "MODE", OneOf(o.poll, {"auto", "on", "off"}),
-      "on: a receiving thread polls for 100 us before it sleeps; this saves the wake-up time and can use one "
-      "CPU per thread under load. off: it sleeps at once. auto (default): on from 4 usable CPUs (affinity "
-      "and cgroup quota).");
+  add("cpus", "N", Integer(o.cpus, 0, 1024),
+      "CPUs that the threads for calls, transfers, copies and new kinds of requests follow from, 1 to 1024; "
+      "for "
+      "lanes there is --lanes. From 4 on, threads that receive calls poll for 100 us before they sleep, "
+      "which "
+      "can use one CPU each under load. 0 (default): those that the process may use (affinity and cgroup "
+      "quota).");
 
   group("Life of the process");
   add("grace", "DURATION", Time(o.grace, absl::ZeroDuration(), absl::Hours(1)),

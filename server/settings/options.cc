@@ -8,11 +8,6 @@ namespace warpline {
 absl::Status ServerOptions::Check() const {
   RETURN_IF_ERROR(CheckListen());
   RETURN_IF_ERROR(CheckTls());
-  if (MaxJobBytes() < 2 * max_inline_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--max-job-bytes=", MaxJobBytes(),
-                     ": must be at least 2 x --max-inline-bytes = ", 2 * max_inline_bytes));
-  }
   if (drain_delay > grace) {
     return absl::InvalidArgumentError(
         absl::StrCat("--drain-delay=", absl::FormatDuration(drain_delay),

@@ -26,7 +26,6 @@ struct ServerOptions {
   int lanes = 0;                                  // per device; 0: depends on the backend
   int kept_multiprocessors = 0;                   // per device, for short jobs
   std::int64_t max_inline_bytes = std::int64_t{256} << 20;
-  std::int64_t pinned_bytes = 0;  // 0: depends on the backend
   // The memory to use of each device. Not set: the wanted amount, or what is free on the device.
   std::optional<std::int64_t> device_bytes;
   // The memory of resident tensors on each device. Not set: half of what is left when everything else has its
@@ -40,16 +39,11 @@ struct ServerOptions {
   std::string regions;
   // The memory of all shared regions together. Not set: a quarter of the memory that is available at start.
   std::optional<std::int64_t> region_bytes;
-  std::optional<std::int64_t> region_bytes_per_owner;  // not set: owners share region_bytes fairly
   std::int64_t max_jobs = 1024;
-  std::int64_t max_job_bytes = 0;      // 0: 4 x max_inline_bytes
-  std::int64_t grpc_memory_bytes = 0;  // 0: 6 x max_inline_bytes
   // The maximum estimated device time of one request; 0: no limit; not set: depends on the backend.
   std::optional<double> max_device_seconds;
-  int max_connections = 0;    // 0: depends on the limit of descriptors
-  int rpc_threads = 0;        // 0: depends on the CPUs
-  int transfer_threads = 0;   // 0: depends on the CPUs
-  std::string poll = "auto";  // auto, on or off
+  int max_connections = 0;  // 0: depends on the limit of descriptors
+  int cpus = 0;             // to use; 0: those that the process may use
   int timing_sample = 128;
   absl::Duration send_timeout = absl::Seconds(30);
   absl::Duration device_timeout = absl::Seconds(10);  // plus 10 x the estimate; 0: no watchdog
@@ -72,10 +66,9 @@ struct ServerOptions {
   absl::Status CheckTls() const;
   // Returns the paths of all region sockets.
   std::vector<std::string> RegionPaths() const;
-  std::int64_t MaxJobBytes() const { return max_job_bytes != 0 ? max_job_bytes : 4 * max_inline_bytes; }
-  std::int64_t GrpcMemoryBytes() const {
-    return grpc_memory_bytes != 0 ? grpc_memory_bytes : 6 * max_inline_bytes;
-  }
+  // The memory for admitted requests and their results, and for gRPC's buffers.
+  std::int64_t MaxJobBytes() const { return 4 * max_inline_bytes; }
+  std::int64_t GrpcMemoryBytes() const { return 6 * max_inline_bytes; }
   // Returns the number of lanes of each device, including those for short jobs.
   int Lanes(bool cuda) const;
   // Returns how many of these lanes are for short jobs.
@@ -91,6 +84,8 @@ struct ServerOptions {
   std::int64_t DeviceBytes(bool cuda) const;
   // Staging memory for tiny slots, in addition to PinnedBytes.
   std::int64_t TinyPinnedBytes(bool cuda) const;
+  // Returns the CPUs that the numbers of threads below follow from. `usable`: those that the process may use.
+  int Cpus(int usable) const { return cpus != 0 ? cpus : usable; }
   int RpcThreads(int cpus) const;
   // Number of threads that help to receive and send while several large transfers are in progress.
   int TransferThreads(int cpus) const;

@@ -13,12 +13,19 @@ struct RemovedFlag {
 };
 
 inline constexpr RemovedFlag kRemovedFlags[] = {
+    {"grpc-memory-bytes", "not needed: 6 x --max-inline-bytes"},
     {"graph-cache-entries", "not needed: a lane keeps 256 graphs, within the memory for them"},
+    {"max-job-bytes", "not needed: 4 x --max-inline-bytes"},
     {"max-streams",
      "not needed: a connection has 128 calls at a time, and a client may open more connections"},
     {"owner-label-limit", "not needed: the first 50 owners have metrics of their own"},
-    {"regions-per-owner",
-     "not needed: an owner may have 1024 regions; --region-bytes-per-owner limits their bytes"},
+    {"pinned-bytes", "not needed: 8 x --max-inline-bytes on cuda, 4 x on cpu"},
+    {"poll", "--cpus: threads poll from 4 CPUs on"},
+    {"region-bytes-per-owner",
+     "not needed: owners share --region-bytes fairly; region-bytes in --tokens limits one"},
+    {"regions-per-owner", "not needed: an owner may have 1024 regions"},
+    {"rpc-threads", "--cpus: 2 threads receive calls from 8 CPUs on, else 1"},
+    {"transfer-threads", "--cpus: half of them, minus one"},
     {"tune", "not needed: the server chooses kernels by rules", false},
     {"tuning", "not needed: the server chooses kernels by rules"},
     {"tuning-file", "not needed: the server chooses kernels by rules"},

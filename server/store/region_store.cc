@@ -136,16 +136,14 @@ RegionStore::RegionStore(const Options& options, Metrics& metrics)
       bytes_gauge_(metrics.region_bytes) {}
 
 std::size_t RegionStore::MaxBytesOf(const Caller& caller) const {
-  const std::size_t limit = LimitOf(caller.owner);
-  if (options_.max_bytes_per_owner.has_value()) return limit;
-  return std::min(limit, static_cast<std::size_t>(shared_bytes_.Largest(caller.claimant)));
+  return std::min(LimitOf(caller.owner), static_cast<std::size_t>(shared_bytes_.Largest(caller.claimant)));
 }
 
 std::size_t RegionStore::LimitOf(OwnerId owner) const {
   const OwnerLimits limits = options_.limits_of != nullptr ? options_.limits_of(owner) : OwnerLimits();
   const auto quota =
       static_cast<std::size_t>(limits.region_bytes.value_or(std::numeric_limits<std::int64_t>::max()));
-  return std::min({options_.max_bytes, options_.max_bytes_per_owner.value_or(options_.max_bytes), quota});
+  return std::min(options_.max_bytes, quota);
 }
 
 absl::Status RegionStore::CheckRoom(const Caller& caller, std::size_t bytes) const {
@@ -165,12 +163,12 @@ absl::Status RegionStore::CheckRoom(const Caller& caller, std::size_t bytes) con
                           kRetryAfter);
   };
   // Other owners are limited by their fair share, which Open takes after this check.
-  const bool is_limited = most < options_.max_bytes || options_.max_bytes_per_owner.has_value();
+  const bool is_limited = most < options_.max_bytes;
   // The quota may have been reduced below what is in use.
   const bool is_full = own.bytes > most || bytes > most - own.bytes;
   if ((is_limited && is_full) || own.regions >= options_.max_regions_per_owner) {
     return full("the owner's", own, most, options_.max_regions_per_owner,
-                "--region-bytes-per-owner, or the owner's quota");
+                "regions of one owner, or the owner's quota");
   }
   if (bytes > options_.max_bytes - all_.bytes) {
     return full("all", all_, options_.max_bytes, options_.max_regions, "--region-bytes");
@@ -189,15 +187,13 @@ absl::StatusOr<std::string> RegionStore::Open(const Caller& caller, std::size_t 
   if (const std::size_t most = MaxBytesOf(caller); bytes > most) {
     return absl::ResourceExhaustedError(
         absl::StrCat("a region of ", bytes, " bytes can never be had: the limit of this owner is ", most,
-                     " bytes (its share of --region-bytes, --region-bytes-per-owner, or its quota)"));
+                     " bytes (its share of --region-bytes, or its quota)"));
   }
   DropExpiredTickets();
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckRoom(caller, bytes));
-  FairBudget::Part bytes_part;
-  if (!options_.max_bytes_per_owner.has_value()) {
-    ASSIGN_OR_RETURN(bytes_part, shared_bytes_.Take(caller.claimant, static_cast<std::int64_t>(bytes)));
-  }
+  ASSIGN_OR_RETURN(FairBudget::Part bytes_part,
+                   shared_bytes_.Take(caller.claimant, static_cast<std::int64_t>(bytes)));
   ASSIGN_OR_RETURN(FairBudget::Part number_part, number_.Take(caller.claimant));
   Charge(owner, bytes);
   std::string id = ids_.New();

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,10 +35,9 @@ namespace warpline {
 class RegionStore {
  public:
   struct Options {
-    // The limit of all regions together. 0 bytes: regions are turned off.
+    // The limit of all regions together, which clients share by the rules of FairBudget. 0 bytes: regions are
+    // turned off.
     std::size_t max_bytes = 0;
-    // The limit of the regions of one owner. By default clients share max_bytes by the rules of FairBudget.
-    std::optional<std::size_t> max_bytes_per_owner;
     std::size_t max_regions = 0, max_regions_per_owner = 0;
     absl::Duration ticket_ttl = absl::Seconds(30);
     LimitsOf limits_of = nullptr;

@@ -46,14 +46,14 @@ def server_models():
             say(f"| {name} | {many:.0f} | {alone:.1f} |")
 
 
-def rpc_threads():
-    say("## Receiving threads (--rpc-threads), 32x32: echo and transpose, alone and 64 in flight over 4 channels")
-    say("| threads | echo p50 us | transpose p50 us | echo/s | transpose/s |\n|---|---|---|---|---|")
+def cpus():
+    say("## Threads (--cpus), 32x32: echo and transpose, alone and 64 in flight over 4 channels")
+    say("| CPUs | echo p50 us | transpose p50 us | echo/s | transpose/s |\n|---|---|---|---|---|")
     flags = ["--shape", "32x32", "--duration", "700ms", "--warmup", "200ms"]
     crowd = flags + ["--channels", "4", "--concurrency", "64"]
-    for threads in (1, 2, 3, 4, 6):
-        with daemon(f"--rpc-threads={threads}") as measured:
-            say(f"| {threads} | {p50_us(measured.bench('--op', 'echo', *flags)):.1f} "
+    for count in (2, 4, 8):
+        with daemon(f"--cpus={count}") as measured:
+            say(f"| {count} | {p50_us(measured.bench('--op', 'echo', *flags)):.1f} "
                 f"| {p50_us(measured.bench(*flags)):.1f} "
                 f"| {rate(measured.bench('--op', 'echo', *crowd)):.0f} | {rate(measured.bench(*crowd)):.0f} |")
 
@@ -173,7 +173,7 @@ def main():
         f"commit {os.environ.get('WARPLINE_COMMIT', 'unknown')}")
     say("Command: tests/gpu/run BUILD_DIR")
     failed = False
-    parts = {part.__name__: part for part in (server_models, rpc_threads, lanes, stages, small, large, metrics_cost,
+    parts = {part.__name__: part for part in (server_models, cpus, lanes, stages, small, large, metrics_cost,
                                               chain, rivals)}
     for part in [parts[name] for name in os.environ.get("WARPLINE_BENCH", ",".join(parts)).split(",")]:
         say()

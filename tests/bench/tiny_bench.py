@@ -24,7 +24,7 @@ def start(kind, transport):
     address = "127.0.0.1:0" if transport == "tcp" else f"unix:/tmp/warpline-tiny-{os.getpid()}.sock"
     if kind == "plain":
         return server.echo_server(BIN, "async", "127.0.0.1:50779" if transport == "tcp" else address)
-    flags = ["--rpc-threads=" + kind.split("@")[1]] if "@" in kind else []
+    flags = ["--cpus=" + kind.split("@")[1].split()[0]] if "@" in kind else []
     return server.warplined(BIN, *flags, backend=BACKEND, address=address,
                             program=os.path.join(OLD, "warplined") if kind == "old" else None)
 
@@ -50,8 +50,8 @@ def main():
         for transport in ("tcp", "unix"):
             for kind in kinds:
                 measure(kind, transport)
-    for threads in os.environ.get("WARPLINE_TINY_THREADS", "").split():
-        measure(f"new@{threads}", "tcp")
+    for cpus in os.environ.get("WARPLINE_TINY_CPUS", "").split():
+        measure(f"new@{cpus} CPUs", "tcp")
     with open(os.path.join(OUT, "tiny.json"), "w", encoding="utf-8") as file:
         json.dump(FIGURES, file, indent=1)
     print("| server, transport, figure | median | of each round |\n|---|---|---|")

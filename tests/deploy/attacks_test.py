@@ -50,8 +50,7 @@ MOST_SECONDS, TYPICAL_SECONDS = 5, 0.5
 # What must at least have happened for it to count as an attack.
 LEAST_SENT, LEAST_CONNECTIONS = 20000, 30
 # Limits so small that what jobs may take by right stays below 200 MiB.
-FLAGS = ["--backend=cpu", "--max-inline-bytes=4M", "--pinned-bytes=64M", "--grpc-memory-bytes=64M",
-         "--send-timeout=2s", "--max-job-bytes=64M", "--resident-bytes=1G", "--region-bytes=1G"]
+FLAGS = ["--backend=cpu", "--max-inline-bytes=14M", "--send-timeout=2s", "--resident-bytes=1G", "--region-bytes=1G"]
 
 
 def rss_mib(pids):
@@ -284,7 +283,7 @@ ROWS = {
     "stalled_uploads": Row(bound=200),
     "idle_connections": Row(flags=("--max-connections=400",)),
     "metrics_clients": Row(Scrapes), "scrapes": Row(Health), "endless_requests": Row(Health, least=8),
-    "long_jobs": Row(flags=("--lanes=2", "--max-inline-bytes=32M", "--pinned-bytes=128M", "--max-job-bytes=128M"), least=6),
+    "long_jobs": Row(flags=("--lanes=2", "--max-inline-bytes=32M"), least=6),
     "unread_gets": Row(Transfers, leaves=True), "slow_puts": Row(Transfers, leaves=True), "lists": Row(leaves=True),
     "new_shapes": Row(Shapes, refused=0.01),
     "empty_tensors": Row(Creates, seconds=12, reached=("warpline_resident_tensors", 20000), leaves=True),

@@ -276,8 +276,7 @@ def large_calls(address, threads, side, seconds):
 
 def memory_limit(scene):
     """A cgroup that has what `warplined --help` says is the most, and more load than fits."""
-    flags = ["--max-inline-bytes=16M", "--pinned-bytes=64M", "--max-job-bytes=64M", "--grpc-memory-bytes=96M",
-             "--device-bytes=128M", "--resident-bytes=0", "--region-bytes=0"]
+    flags = ["--max-inline-bytes=16M", "--device-bytes=128M", "--resident-bytes=0", "--region-bytes=0"]
     text = subprocess.run([scene.warplined, "--backend=cpu", *flags, "--help"], capture_output=True, text=True,
                           env=environment(scene.warplined)).stdout
     worst = int(re.search(r"with these flags on this machine: (\d+) MiB on cpu", text)[1])

@@ -43,9 +43,9 @@ import python_client
 import soak_watch
 
 MIB = 1 << 20
-STAGING_BYTES = 192 * MIB
+STAGING_BYTES = 128 * MIB
 # Small, so that a few clients are too many for it. The send timeout is shorter than some connections go unread.
-FLAGS = ["--max-inline-bytes=32M", f"--pinned-bytes={STAGING_BYTES}", "--max-job-bytes=96M", "--max-jobs=24",
+FLAGS = ["--max-inline-bytes=32M", "--max-jobs=24",
          "--resident-bytes=256M", "--region-bytes=256M", "--send-timeout=2s", "--max-connections=500"]
 QUOTAS = {"alice": "weight = 2\n", "bob": "jobs = 20\n", "carol": 'resident-bytes = "96M"\nregion-bytes = "160M"\n'}
 # Threads of each kind of client.

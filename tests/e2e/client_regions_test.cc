@@ -297,7 +297,8 @@ TEST_F(ClientRegionsTest, ForkedChildrenNeitherHaveItNorKeepIt) {
 
 class ClientRegionsLimitTest : public ClientRegionsTest {
  protected:
-  ClientRegionsLimitTest() : ClientRegionsTest({"--region-bytes=1M", "--region-bytes-per-owner=1M"}) {}
+  // One connection may have 9/16 of it: 1 MiB.
+  ClientRegionsLimitTest() : ClientRegionsTest({"--region-bytes=1864136"}) {}
 };
 
 TEST_F(ClientRegionsLimitTest, TellsTheServersLimits) {

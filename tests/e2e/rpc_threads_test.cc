@@ -3,7 +3,10 @@
 #include <signal.h>
 
 #include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -43,8 +46,18 @@ int TransposeInTurn(const Daemon& daemon, int count, int seed) {
   return right;
 }
 
+TEST(RpcThreadsTest, ThereAreMoreThreadsForMoreCpus) {
+  const auto threads = [](const char* cpus) {
+    const Daemon daemon({cpus});
+    EXPECT_EQ(TransposeInTurn(daemon, 10, 0), 10);
+    const std::filesystem::directory_iterator tasks("/proc/" + std::to_string(daemon.pid()) + "/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  EXPECT_GT(threads("--cpus=16"), threads("--cpus=1") + 8);
+}
+
 TEST(RpcThreadsTest, ManyCallsAndThenFewAreAnsweredWhicheverThreadHasThem) {
-  const Daemon daemon({"--rpc-threads=3", "--poll=on"});
+  const Daemon daemon({"--cpus=16"});
   for (int round = 0; round < 2; ++round) {
     constexpr int kClients = 48, kEach = 40;
     std::atomic<int> right = 0;
@@ -62,7 +75,7 @@ TEST(RpcThreadsTest, ManyCallsAndThenFewAreAnsweredWhicheverThreadHasThem) {
 
 // Streams stay with the thread that had them when they came, though it sleeps when the load is gone.
 TEST(RpcThreadsTest, AStreamThatBeganUnderLoadHearsOfTheDrainLater) {
-  Daemon daemon({"--rpc-threads=3", "--poll=on"});
+  Daemon daemon({"--cpus=16"});
   std::atomic<bool> stopped = false;
   std::vector<std::jthread> clients;
   const absl::Cleanup stop = [&] { stopped = true; };
@@ -91,7 +104,7 @@ TEST(RpcThreadsTest, AStreamThatBeganUnderLoadHearsOfTheDrainLater) {
 }
 
 TEST(RpcThreadsTest, WhoeverMeetsTheEndOfTheServerIsToldThatItIsUnavailable) {
-  Daemon daemon({"--rpc-threads=3", "--poll=on"});
+  Daemon daemon({"--cpus=16"});
   std::atomic<int> answered = 0, unavailable = 0;
   std::atomic<bool> stopped = false;
   std::vector<std::jthread> clients;

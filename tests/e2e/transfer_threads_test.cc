@@ -40,7 +40,7 @@ void PutAndCancel(Tensors& tensors, const std::string& id) {
 }
 
 TEST(TransferThreadsTest, EachTransferKeepsItsOrderWhileOthersComeAndGo) {
-  Daemon daemon({"--transfer-threads=4"});
+  Daemon daemon({"--cpus=10"});
   constexpr std::size_t kBytes = 9 * kMiB + 5;
   constexpr int kClients = 8, kRounds = 3;
   std::atomic<bool> stopped = false;

@@ -103,11 +103,7 @@ KernelCheck::KernelCheck()
              kStagingBytes},
             256 << 10, metrics_),
       tensors_({.device_bytes = {std::size_t{1} << 20}}, AllocateExactly, metrics_),
-      regions_({.max_bytes = 16 * kRegionBytes,
-                .max_bytes_per_owner = 16 * kRegionBytes,
-                .max_regions = 16,
-                .max_regions_per_owner = 16},
-               metrics_),
+      regions_({.max_bytes = 32 * kRegionBytes, .max_regions = 16, .max_regions_per_owner = 16}, metrics_),
       compiler_(kLimits, {*backend_, admission_, pool_}),
       codecs_(KernelCodecs()),
       site_(metrics_, "stage_in") {

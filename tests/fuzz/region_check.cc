@@ -112,7 +112,6 @@ RegionCheck::RegionCheck()
     : folder_(MakeFolder()),
       backend_(MakeBackend()),
       store_({.max_bytes = kMaxBytes,
-              .max_bytes_per_owner = kMaxBytes,
               .max_regions = kMaxRegions,
               .max_regions_per_owner = kMaxRegions,
               .ticket_ttl = absl::Hours(24)},

@@ -71,7 +71,7 @@ def test_only_the_user_can_enter_its_folder(folders):
 
 
 def test_passes_flags_and_arguments_on():
-    with local(backend(), "--max-inline-bytes=1M", "--pinned-bytes=4M", "--upload-bytes=0", shared_memory="never", max_retries=0) as client:
+    with local(backend(), "--max-inline-bytes=1M", "--upload-bytes=0", shared_memory="never", max_retries=0) as client:
         assert client.info().limits.max_inline_bytes == 1 << 20
         with pytest.raises(warpline.ResourceExhausted):
             client.transpose(np.zeros((1024, 1024)))

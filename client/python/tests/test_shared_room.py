@@ -91,8 +91,8 @@ def test_less_room_than_a_usual_region_has(tmp_path):
 
 def test_the_room_that_other_clients_leave(tmp_path):
     x = values((512, 512))
-    # These three share a connection, so the server takes them for one client, which may not have all by default.
-    with (Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=100M", "--region-bytes-per-owner=100M") as daemon,
+    # These three share a connection, so the server takes them for one client, which may have 9/16 of all.
+    with (Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=178M") as daemon,
           warpline.connect(daemon.address, shared_memory="always") as first,
           warpline.connect(daemon.address, shared_memory="always", max_retries=0) as second,
           warpline.connect(daemon.address, shared_memory="always", max_retries=0) as third):
@@ -111,23 +111,23 @@ def test_the_room_of_a_client_that_has_closed(tmp_path):
 
 
 def test_each_call_has_its_own_refusal(tmp_path):
-    with (Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=4M", "--region-bytes-per-owner=4M") as daemon,
+    with (Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=7300K") as daemon,
           warpline.connect(daemon.address) as other,
           warpline.connect(daemon.address, shared_memory="always", max_retries=0) as client):
         held = other.empty(4 * MIB, "u1")
         assert shared(other, held)
         with pytest.raises(warpline.ResourceExhausted, match="48000000|48001024"):
             client.empty(48_000_000, "u1")
-        with pytest.raises(warpline.ResourceExhausted, match="of 483328 bytes does not fit"):
+        with pytest.raises(warpline.ResourceExhausted, match="bytes of shared regions"):
             client.transpose(values((300, 200)))
 
 
 def test_who_finds_no_room_is_told_once(tmp_path):
     x = values()
-    with (Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=4M", "--region-bytes-per-owner=4M") as daemon,
+    with (Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=7300K") as daemon,
           warpline.connect(daemon.address) as other, warpline.connect(daemon.address) as client):
         held = other.empty(4 * MIB, "u1")
-        with pytest.warns(RuntimeWarning, match="elements travel in messages: .* does not fit") as told:
+        with pytest.warns(RuntimeWarning, match="elements travel in messages: .* bytes of shared regions") as told:
             for _ in range(3):
                 assert np.array_equal(client.transpose(x), x.T)
         assert len(told) == 1 and shared(other, held)

@@ -60,10 +60,9 @@ const std::pair<const char*, std::vector<const char*>> kWrong[] = {
     {"must be at most --grace = 30s", {"--drain-delay=31s"}},
     {"must be 0s or at least 1s", {"--max-connection-age=999ms"}},
     {"must be a duration with its unit, from 0 to 240h", {"--max-connection-age=241h"}},
-    {"=--max-job-bytes=1048576: must be at least 2 x --max-inline-bytes = 536870912", {"--max-job-bytes=1M"}},
     {"must be a number from 0 to 86400",
      {"--max-device-seconds=-1", "--max-device-seconds=nan", "--max-device-seconds=1m"}},
-    {"must be auto, on, off", {"--poll=always"}},
+    {"must be a number from 0 to 1024", {"--cpus=-1", "--cpus=all"}},
     {"must be auto, or a number of bytes (suffix K, M or G) from 67108864 to 1099511627776",
      {"--device-bytes=0", "--device-bytes=63M", "--device-bytes=most"}},
     {"must be a number from 0 to 1000000", {"--max-connections=-1", "--max-connections=many"}},
@@ -124,10 +123,22 @@ TEST(OptionsTest, DeviceMemoryFollowsFromLanesAndTheLargestRequestUnlessItIsName
   EXPECT_EQ(named->options.DeviceBytes(/*cuda=*/false), std::int64_t{1} << 30);
 }
 
+TEST(OptionsTest, HostMemoryFollowsFromTheLargestRequest) {
+  const auto small = Parse({"--max-inline-bytes=4K"}), large = Parse({"--max-inline-bytes=1G"});
+  ASSERT_TRUE(small.ok() && large.ok());
+  EXPECT_EQ(small->options.PinnedBytes(/*cuda=*/false), 1 << 20);
+  EXPECT_EQ(small->options.MaxJobBytes(), 16 << 10);
+  EXPECT_EQ(small->options.GrpcMemoryBytes(), 24 << 10);
+  EXPECT_EQ(large->options.PinnedBytes(/*cuda=*/true), std::int64_t{8} << 30);
+  EXPECT_EQ(large->options.PinnedBytes(/*cuda=*/false), std::int64_t{4} << 30);
+  EXPECT_EQ(large->options.MaxJobBytes(), std::int64_t{4} << 30);
+  EXPECT_EQ(large->options.GrpcMemoryBytes(), std::int64_t{6} << 30);
+}
+
 TEST(OptionsTest, HelpNamesEveryLimitAndTheWorstCase) {
   const std::string help = HelpText({});
-  for (const char* text : {"--max-inline-bytes", "--send-timeout", "--pinned-bytes", "--device-bytes",
-                           "--max-connections", "--poll", "Worst-case host memory"}) {
+  for (const char* text : {"--max-inline-bytes", "--send-timeout", "--device-bytes", "--max-connections",
+                           "--cpus", "Worst-case host memory"}) {
     EXPECT_NE(help.find(text), std::string::npos) << text;
   }
 }
@@ -138,12 +149,8 @@ TEST(OptionsTest, OneThreadReceivesAndPollsWhereThereAreCpusForIt) {
   EXPECT_EQ(defaults.RpcThreads(64), 2);
   EXPECT_EQ(defaults.Look(3), absl::ZeroDuration());
   EXPECT_GT(defaults.Look(4), absl::ZeroDuration());
-  const auto on = Parse({"--poll=on", "--rpc-threads=5"}), off = Parse({"--poll=off"});
-  ASSERT_TRUE(on.ok() && off.ok());
-  EXPECT_EQ(on->options.RpcThreads(1), 5);
-  EXPECT_GT(on->options.Look(1), absl::ZeroDuration());
-  EXPECT_EQ(off->options.Look(64), absl::ZeroDuration());
-  EXPECT_EQ(off->options.RpcThreads(64), 1);
+  EXPECT_EQ(defaults.Cpus(/*usable=*/3), 3);
+  EXPECT_EQ(Parse({"--cpus=5"})->options.Cpus(/*usable=*/3), 5);
 }
 
 TEST(OptionsTest, ThreadsOfTransfersLeaveHalfOfTheCpusToTheOthers) {
@@ -151,9 +158,6 @@ TEST(OptionsTest, ThreadsOfTransfersLeaveHalfOfTheCpusToTheOthers) {
   EXPECT_EQ(defaults.TransferThreads(2), 0);
   EXPECT_EQ(defaults.TransferThreads(8), 3);
   EXPECT_EQ(defaults.TransferThreads(64), 7);
-  const auto four = Parse({"--transfer-threads=4"});
-  ASSERT_TRUE(four.ok());
-  EXPECT_EQ(four->options.TransferThreads(2), 4);
 }
 
 TEST(OptionsTest, ACrewIsThereWhereThreadsMayPoll) {

@@ -57,8 +57,8 @@ class RegionStoreTest : public ::testing::Test {
   double Bytes() { return metrics_.region_bytes.Value(); }
 
   Metrics metrics_;
-  RegionStore store_{{.max_bytes = 100 * kPage,
-                      .max_bytes_per_owner = 60 * kPage,
+  // One owner may have three quarters, 60 pages.
+  RegionStore store_{{.max_bytes = 80 * kPage,
                       .max_regions = 5,
                       .max_regions_per_owner = 3,
                       .ticket_ttl = absl::Milliseconds(200)},
@@ -116,7 +116,7 @@ TEST_F(RegionStoreTest, ATicketThatIsNotPresentedGivesItsShareBack) {
   const std::string late = *store_.Open(CallerWith(kRegionOwner), 60 * kPage);
   EXPECT_EQ(Bytes(), 60 * kPage);
   EXPECT_THAT(store_.Open(CallerWith(kRegionOwner), kPage),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("take 245760")));
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("245760")));
   std::this_thread::sleep_for(std::chrono::milliseconds(250));
   EXPECT_THAT(store_.Open(CallerWith(kRegionOwner), 60 * kPage), IsOk());
   EXPECT_THAT(store_.Redeem(late), StatusIs(absl::StatusCode::kNotFound, HasSubstr("expired")));
@@ -130,9 +130,9 @@ TEST_F(RegionStoreTest, SizesThatCanNeverBeHadAreToldFromThoseThatMustWait) {
     EXPECT_EQ(FieldOf(refusal(bytes)), "size_bytes") << bytes;
   }
   const absl::Status never = refusal(61 * kPage);
-  EXPECT_THAT(never,
-              StatusIs(absl::StatusCode::kResourceExhausted, AllOf(HasSubstr("249856"), HasSubstr("245760"),
-                                                                   HasSubstr("--region-bytes-per-owner"))));
+  EXPECT_THAT(
+      never, StatusIs(absl::StatusCode::kResourceExhausted, AllOf(HasSubstr("249856"), HasSubstr("245760"),
+                                                                  HasSubstr("its share of --region-bytes"))));
   EXPECT_EQ(RetryAfterOf(never), std::nullopt);
   EXPECT_EQ(RetryAfterOf(refusal(std::numeric_limits<std::size_t>::max() / kPage * kPage)), std::nullopt);
   const std::string first = Made(40);
@@ -143,9 +143,11 @@ TEST_F(RegionStoreTest, SizesThatCanNeverBeHadAreToldFromThoseThatMustWait) {
 
 TEST_F(RegionStoreTest, OneOwnerDoesNotTakeAllAndAllTogetherHaveALimit) {
   Made(60);
-  EXPECT_THAT(store_.Open(CallerWith(kRegionOther), 41 * kPage),
+  EXPECT_THAT(store_.Open(CallerWith(kRegionOther), 21 * kPage),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("all 1 regions")));
-  EXPECT_THAT(store_.Open(CallerWith(kRegionOther), 40 * kPage), IsOk());
+  EXPECT_THAT(store_.Open(CallerWith(kRegionOther), 16 * kPage),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("bytes of shared regions")));
+  EXPECT_THAT(store_.Open(CallerWith(kRegionOther), 15 * kPage), IsOk());
   EXPECT_EQ(metrics_.regions.Value(), 2);
 }
 
@@ -312,7 +314,6 @@ TEST(RegionQuotaTest, WhatIsUsedOfAQuotaIsShown) {
   OwnerMetrics owners(
       1, [](OwnerId) { return "token:alice"; }, metrics);
   RegionStore store({.max_bytes = 100 * kPage,
-                     .max_bytes_per_owner = 50 * kPage,
                      .max_regions = 100,
                      .max_regions_per_owner = 100,
                      .limits_of = [](OwnerId) { return OwnerLimits{.region_bytes = 4 * kPage}; },
@@ -330,7 +331,6 @@ TEST(RegionQuotaTest, WhatIsUsedOfAQuotaIsShown) {
 TEST(RegionQuotaTest, AnOwnerGetsNoMoreThanItsQuota) {
   Metrics metrics;
   RegionStore store({.max_bytes = 100 * kPage,
-                     .max_bytes_per_owner = 50 * kPage,
                      .max_regions = 100,
                      .max_regions_per_owner = 100,
                      .limits_of =
