@@ -346,9 +346,16 @@ TEST_F(StreamedCallTest, AGetOfBytesThatWereReadBeforeEndsWithTheResult) {
   v1::GetRequest request;
   request.set_id(id);
   ASSERT_TRUE(tensors_.Get(id).status.ok());
+  // This client takes no more ahead than a message. Otherwise gRPC buffers as much as two seconds of reading,
+  // and then the end comes later than the send timeout allows.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetMaxReceiveMessageSize(-1);
+  const auto stub = v1::TensorService::NewStub(
+      grpc::CreateCustomChannel(daemon_.address(), grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
   SetTimeout(context, absl::Seconds(120));
-  const auto reader = tensors_.stub().Get(&context, request);
+  const auto reader = stub->Get(&context, request);
   v1::GetResponse response;
   int messages = 0;
   // Each message of a MiB goes out within the send timeout, but none is progress. gRPC answers the server's
