@@ -193,7 +193,7 @@ std::string ListedOperations() {
   constexpr std::size_t kColumn = 17;
   const std::string indent(kColumn, ' ');
   std::string text =
-      "operations (\"= ...\" is the default of a field; each operation also takes variant: NAME):\n";
+      "operations (\"= ...\" is the default of a field; those with kernels also take variant: NAME):\n";
   for (const StepRow& row : StepTable()) {
     if (row.call.empty()) continue;
     const std::string call = absl::StrCat("  ", std::string(row.call));

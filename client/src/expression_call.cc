@@ -37,7 +37,10 @@ std::string UnknownArgument(const std::string& key, const ExpressionCall& call) 
     names.push_back(name == "has_bias" ? "c, bias" : name == "has_sorter" ? "sorter" : ShortName(name));
   }
   if (call.step.has_pad()) names.emplace_back("values");
-  names.emplace_back("variant");
+  const StepRow& row = *RowOf(call.step);
+  const bool has_kernels =
+      row.kind != StepKind::kCopies && (row.kind != StepKind::kView || call.step.has_transpose());
+  if (has_kernels) names.emplace_back("variant");
   return absl::StrCat(call.name, " has no argument ", ShortName(key), ": expected ",
                       absl::StrJoin(names, ", "));
 }

@@ -296,7 +296,7 @@ class Parser : ExpressionScanner {
     if (key == "dtype") key = "data_type";
     if (key == "out_dtype") key = "out_data_type";
     if (key == "axis" && call.step.has_reduce()) key = "axes";
-    if (!call.given.insert(key).second) return Error(start, absl::StrCat(key, " is given twice"));
+    if (!call.given.insert(key).second) return Error(start, absl::StrCat(ShortName(key), " is given twice"));
     if (key == "variant") {
       const std::size_t value = Start();
       call.step.set_variant(TakeValue());

@@ -145,6 +145,22 @@ absl::Status CheckBias(const Operand& bias, DType dtype, DType out, std::int64_t
                     absl::StrCat(ToString(bias.shape), ", but the product has ", n, " columns"));
 }
 
+// Sets m, n and k, which must agree in both operands.
+absl::Status TakeSizes(const Operand& a, const Operand& b, GemmProblem& problem) {
+  const auto size = [](const Operand& x, bool columns) { return x.shape[x.shape.rank - (columns ? 1 : 2)]; };
+  problem.m = size(a, problem.trans_a);
+  problem.k = size(a, !problem.trans_a);
+  problem.n = size(b, !problem.trans_b);
+  if (const std::int64_t b_k = size(b, problem.trans_b); b_k != problem.k) {
+    return FieldError(
+        b.field + ".shape",
+        absl::StrCat("inner size ", b_k, " of ", ToString(b.shape), problem.trans_b ? " transposed" : "",
+                     ", but that of ", a.field, ", ", ToString(a.shape), problem.trans_a ? " transposed" : "",
+                     ", is ", problem.k));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool ReadsC(DType dtype, double beta) {
@@ -184,17 +200,7 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
   // precision.
   if (problem.dtype == DType::kF32) problem.precision = precision;
 
-  const auto size = [](const Operand& x, bool columns) { return x.shape[x.shape.rank - (columns ? 1 : 2)]; };
-  problem.m = size(a, problem.trans_a);
-  problem.k = size(a, !problem.trans_a);
-  problem.n = size(b, !problem.trans_b);
-  if (const std::int64_t b_k = size(b, problem.trans_b); b_k != problem.k) {
-    return FieldError(
-        b.field + ".shape",
-        absl::StrCat("inner size ", b_k, " of ", ToString(b.shape), problem.trans_b ? " transposed" : "",
-                     ", but that of ", a.field, ", ", ToString(a.shape), problem.trans_a ? " transposed" : "",
-                     ", is ", problem.k));
-  }
+  RETURN_IF_ERROR(TakeSizes(a, b, problem));
   Shape d;
   RETURN_IF_ERROR(BroadcastBatches(a, b, d));
   d.Append(problem.m);

@@ -157,21 +157,14 @@ absl::StatusOr<Operand> ProgramRules::Emit(ConvertedStep converted, const std::s
   return result;
 }
 
-// Errors name only the fields of the step; InStep adds the rest.
-absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep add) {
+absl::StatusOr<OperandList> ProgramRules::InputsOf(int index, std::vector<Operand>& known, AddStep add) {
   const v1::Step& step = program_.steps(index);
-  Value& value = values_[static_cast<std::size_t>(num_inputs_ + index)];
-  // The step may be from a newer API, which another server may support.
-  const absl::Status known_fields = CheckAllKnown(step);
-  const bool foreign = !known_fields.ok();
-  if (foreign && !foreign_steps_) return known_fields;
-  std::vector<Operand> known;
   known.reserve(static_cast<std::size_t>(step.inputs_size()));
   OperandList inputs;
   for (int i = 0; i < step.inputs_size(); ++i) {
     std::string field = absl::StrCat("inputs[", i, "]");
     ASSIGN_OR_RETURN(const int read, Find(field, step.inputs(i), index));
-    value.reads.push_back(read);
+    values_[static_cast<std::size_t>(num_inputs_ + index)].reads.push_back(read);
     inputs.push_back(nullptr);
     const std::optional<Operand>& given = values_[static_cast<std::size_t>(read)].operand;
     if (given.has_value() && given->count_tensor >= 0) {
@@ -189,48 +182,61 @@ absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep ad
     known.back().field = std::move(field);
     inputs.back() = &known.back();
   }
-  RETURN_IF_ERROR(CheckVariantName(step.variant()));
-  std::optional<Operand> result;
-  if (foreign) {
-    // The result of a foreign step is unknown.
-  } else if (IsView(step)) {
+  return inputs;
+}
+
+absl::StatusOr<std::optional<Operand>> ProgramRules::ResultOf(int index, const OperandList& inputs,
+                                                              ScalarReader scalars, AddStep add) {
+  const v1::Step& step = program_.steps(index);
+  Value& value = values_[static_cast<std::size_t>(num_inputs_ + index)];
+  if (IsView(step)) {
     Value& of = value.reads.empty() ? value : values_[static_cast<std::size_t>(value.reads[0])];
-    ASSIGN_OR_RETURN(result, CheckView(step, inputs, of, index, add));
-  } else if (step.has_reduce()) {
+    return CheckView(step, inputs, of, index, add);
+  }
+  if (step.has_concat()) return CheckConcat(step, inputs, index, add);
+  const auto emit = [&](ConvertedStep converted, const std::string& variant, int into) {
+    return Emit(std::move(converted), variant, index, add, into);
+  };
+  if (step.has_reduce()) {
     RETURN_IF_ERROR(CheckCount(inputs.size(), 1));
-    if (inputs[0] != nullptr) {
-      ASSIGN_OR_RETURN(result,
-                       ReduceSteps(*inputs[0], ReduceOptionsOf(step.reduce()), step.variant(),
-                                   [&](ConvertedStep converted, const std::string& variant, int into) {
-                                     return Emit(std::move(converted), variant, index, add, into);
-                                   }));
-    }
-  } else if (step.has_concat()) {
-    ASSIGN_OR_RETURN(result, CheckConcat(step, inputs, index, add));
-  } else if (EmitsSteps(step)) {
+    if (inputs[0] == nullptr) return std::nullopt;
+    return ReduceSteps(*inputs[0], ReduceOptionsOf(step.reduce()), step.variant(), emit);
+  }
+  if (EmitsSteps(step)) {
     RETURN_IF_ERROR(CheckCount(inputs.size(), OperandsOf(step)));
-    if (AllKnown(inputs)) {
-      ASSIGN_OR_RETURN(
-          const StepResults results,
-          CheckEmitting(step, inputs, [&](ConvertedStep converted, const std::string& variant, int into) {
-            return Emit(std::move(converted), variant, index, add, into);
-          }));
-      result = results.own;
-      if (results.further.has_value()) {
-        values_[static_cast<std::size_t>(value.further)].operand = results.further;
-      }
+    if (!AllKnown(inputs)) return std::nullopt;
+    ASSIGN_OR_RETURN(const StepResults results, CheckEmitting(step, inputs, emit));
+    if (results.further.has_value()) {
+      values_[static_cast<std::size_t>(value.further)].operand = results.further;
     }
-  } else {
-    ASSIGN_OR_RETURN(std::optional<ConvertedStep> converted, ConvertStep(step, inputs, scalars));
-    if (converted.has_value()) {
-      const std::vector<TensorSpec> further = converted->further;
-      ASSIGN_OR_RETURN(result, Emit(*std::move(converted), step.variant(), index, add));
-      for (std::size_t i = 0; i < further.size(); ++i) {
-        const auto next = static_cast<int>(i) + 1;
-        values_[static_cast<std::size_t>(value.further) + i].operand =
-            DenseOperand("", result->tensor + next, further[i]);
-      }
-    }
+    return results.own;
+  }
+  ASSIGN_OR_RETURN(std::optional<ConvertedStep> converted, ConvertStep(step, inputs, scalars));
+  if (!converted.has_value()) return std::nullopt;
+  const std::vector<TensorSpec> further = converted->further;
+  ASSIGN_OR_RETURN(const Operand result, Emit(*std::move(converted), step.variant(), index, add));
+  for (std::size_t i = 0; i < further.size(); ++i) {
+    const auto next = static_cast<int>(i) + 1;
+    values_[static_cast<std::size_t>(value.further) + i].operand =
+        DenseOperand("", result.tensor + next, further[i]);
+  }
+  return result;
+}
+
+// Errors name only the fields of the step; InStep adds the rest.
+absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep add) {
+  const v1::Step& step = program_.steps(index);
+  Value& value = values_[static_cast<std::size_t>(num_inputs_ + index)];
+  // The step may be from a newer API, which another server may support.
+  const absl::Status known_fields = CheckAllKnown(step);
+  const bool foreign = !known_fields.ok();
+  if (foreign && !foreign_steps_) return known_fields;
+  std::vector<Operand> known;
+  ASSIGN_OR_RETURN(const OperandList inputs, InputsOf(index, known, add));
+  RETURN_IF_ERROR(CheckVariantName(step.variant()));
+  std::optional<Operand> result;  // that of a foreign step is unknown
+  if (!foreign) {
+    ASSIGN_OR_RETURN(result, ResultOf(index, inputs, scalars, add));
   }
   for (std::size_t i = 0; i < FurtherNames(step).size(); ++i) {
     values_[static_cast<std::size_t>(value.further) + i].is_made = true;

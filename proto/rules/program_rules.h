@@ -97,6 +97,11 @@ class ProgramRules {
   absl::Status Define(const std::string& field, Value value);
   absl::StatusOr<int> Find(const std::string& field, const std::string& name, int reader) const;
   absl::Status CheckStep(int index, ScalarReader scalars, AddStep add);
+  // Finds what the step reads; `known` gets the operands, to which the list points.
+  absl::StatusOr<OperandList> InputsOf(int index, std::vector<Operand>& known, AddStep add);
+  // Returns nothing if the result is not known yet.
+  absl::StatusOr<std::optional<Operand>> ResultOf(int index, const OperandList& inputs, ScalarReader scalars,
+                                                  AddStep add);
   // Returns the value in a form that the reader can read.
   absl::StatusOr<std::optional<Operand>> OperandFor(Value& value, Takes takes, bool elementwise, int reader,
                                                     AddStep add);

@@ -59,11 +59,14 @@ constexpr StepRow kRows[] = {
     {Step::kCompress, "compress", StepKind::kSteps, 2, "compress(x, mask)",
      "the elements for which the mask is true; only as an output"},
     {Step::kRoll, "roll", StepKind::kCopies, 1, "roll(x)",
-     "shifts: a number for each of axes = [] ([]: x in one row, by one number)", "shifts", "shifts=[1]"},
-    {Step::kTile, "tile", StepKind::kCopies, 1, "tile(x)", "counts: a number for each of the last axes",
-     "counts", "counts=[2]"},
+     "shifts: a number for each of axes = [] ([]: x in one row, by one number); must be given", "shifts",
+     "shifts=[1]"},
+    {Step::kTile, "tile", StepKind::kCopies, 1, "tile(x)",
+     "counts: a number for each of the last axes, which must be given", "counts", "counts=[2]"},
     {Step::kRepeat, "repeat", StepKind::kCopies, 1, "repeat(x)",
-     "count: how often each element comes, axis: a number (default: x in one row)", "count", "count=2"},
+     "count: how often each element comes, which must be given;\n"
+     "axis: a number (default: x in one row)",
+     "count", "count=2"},
     {Step::kPad, "pad", StepKind::kCopies, 1, "pad(x)",
      "before = [], after = [] (a number for each of axes = [], which are the first ones),\n"
      "values: an array of what is added (default: zeros)"},

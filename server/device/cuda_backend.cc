@@ -102,6 +102,23 @@ absl::StatusOr<std::unique_ptr<DevicePool>> OpenResident(const CudaBackendOption
                             metrics);
 }
 
+// Leaves `count` of `all` multiprocessors to short jobs.
+absl::Status KeepMultiprocessors(int count, int all, CudaDevice& device) {
+  auto partition = gpu::Partition::LeavingOut(count);
+  if (!partition.ok()) {
+    return absl::Status(partition.status().code(),
+                        absl::StrCat("--kept-multiprocessors=", count, ": ", partition.status().message()));
+  }
+  device.partition.emplace(*std::move(partition));
+  device.context.traits.multiprocessors = device.partition->multiprocessors();
+  if (device.cublaslt != nullptr) device.cublaslt->ConfineTo(device.partition->multiprocessors());
+  Log("info", "multiprocessors kept for short jobs",
+      {{"device", absl::StrCat(device.info.ordinal)},
+       {"kept", absl::StrCat(all - device.partition->multiprocessors())},
+       {"of", absl::StrCat(all)}});
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ordinal,
                                                        const CudaBackendOptions& options, Metrics& metrics) {
   cudaDeviceProp properties;
@@ -138,19 +155,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
         {{"device", absl::StrCat(ordinal)}, {"us", absl::StrCat(device->event_overhead * 1e6)}});
   }
   if (options.kept_multiprocessors > 0) {
-    auto partition = gpu::Partition::LeavingOut(options.kept_multiprocessors);
-    if (!partition.ok()) {
-      return absl::Status(partition.status().code(),
-                          absl::StrCat("--kept-multiprocessors=", options.kept_multiprocessors, ": ",
-                                       partition.status().message()));
-    }
-    device->partition.emplace(*std::move(partition));
-    device->context.traits.multiprocessors = device->partition->multiprocessors();
-    if (device->cublaslt != nullptr) device->cublaslt->ConfineTo(device->partition->multiprocessors());
-    Log("info", "multiprocessors kept for short jobs",
-        {{"device", absl::StrCat(ordinal)},
-         {"kept", absl::StrCat(properties.multiProcessorCount - device->partition->multiprocessors())},
-         {"of", absl::StrCat(properties.multiProcessorCount)}});
+    RETURN_IF_ERROR(
+        KeepMultiprocessors(options.kept_multiprocessors, properties.multiProcessorCount, *device));
   }
   ASSIGN_OR_RETURN(device->default_scalars, gpu::AllocateDevice(sizeof(StepScalars)));
   constexpr StepScalars kDefaults;

@@ -221,7 +221,8 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   leases_expired = counter("warpline_leases_expired_total", "Resident tensors whose lease has ended.");
   // These series exist, at 0, from the start. If a series began with its first event, its rate would not
   // include that event.
-  for (const char* reason : {"jobs", "bytes", "share", "unread", "quota", "plans", "uploads", "draining"})
+  for (const char* reason : {"jobs", "bytes", "share", "unread", "quota", "plans", "streams", "uploads",
+                             "draining", "unauthenticated"})
     i.rejected.Add({{"reason", reason}});
   for (RequestKind kind : kAllRequestKinds) {
     const auto index = static_cast<std::size_t>(kind);

@@ -135,6 +135,11 @@ struct RpcServer::Impl {
     if (options.echo) {
       AddUnary({.service = kEchoService, .name = "Echo", .handle = std::move(handlers.echo)});
     }
+    AddServicesOfGrpc();
+  }
+
+  // Adds health checks and reflection.
+  void AddServicesOfGrpc() {
     AddUnary({.service = HealthService::kName,
               .name = "Check",
               .handle = [this](UnaryCall& call) { health.Check(call); },

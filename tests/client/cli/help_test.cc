@@ -63,7 +63,7 @@ TEST(HelpTest, ShowsExamplesThatTheCommandTakes) {
   }
 }
 
-// The list is written by hand.
+// The texts of proto/rules/step_table.cc are written by hand.
 TEST(HelpTest, ListsEveryOperationAndItsFields) {
   const std::string help = Help("run");
   const auto& operations = *v1::Step::descriptor()->FindOneofByName("operation");
