@@ -38,8 +38,9 @@ void ExpectHarmless(const Daemon& daemon, const std::string& address, int* sent)
     const grpc::Status status = stub->Transpose(&context, IotaTranspose(2, 2), &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
   };
-  // Both come from one address. A connection that has had an answer is not cut for what others do there.
-  expect_answer();
+  // Both come from one address. A connection that has had an answer is not cut for what others do there. The
+  // server notes an answer after the client has it, but before it takes the next call.
+  for (int i = 0; i < 3; ++i) expect_answer();
   std::atomic<bool> ended = false;
   std::thread attacker([&] {
     *sent = OpenAndReset(address);
