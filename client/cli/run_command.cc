@@ -187,8 +187,7 @@ absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
   return absl::OkStatus();
 }
 
-// Formats "TYPE:", with the values in lines below.
-// One paragraph for each operation, with its arguments in a column of their own.
+// Formats one paragraph for each operation, with its arguments in a column of their own.
 std::string ListedOperations() {
   constexpr std::size_t kColumn = 17;
   const std::string indent(kColumn, ' ');
@@ -208,6 +207,7 @@ std::string ListedOperations() {
   return text;
 }
 
+// Formats "TYPE:", with the values in lines below.
 template <typename T>
 std::string Listed(const char* title, const Choices<T>& values) {
   const auto name = [](std::string* out, const auto& value) { *out += value.first; };

@@ -109,17 +109,13 @@ struct RpcServer::Impl {
                              Refuse(std::move(call), ToGrpcStatus(status, request_id), request_id);
                            }},
         log(options.log) {
-    AddUnary({.service = kKernelService,
-              .name = "Transpose",
-              .handle = std::move(handlers.transpose),
-              .computes = true});
-    AddUnary(
-        {.service = kKernelService, .name = "Gemm", .handle = std::move(handlers.gemm), .computes = true});
-    AddUnary({.service = kKernelService,
-              .name = "Reduce",
-              .handle = std::move(handlers.reduce),
-              .computes = true});
-    AddUnary({.service = kKernelService, .name = "Run", .handle = std::move(handlers.run), .computes = true});
+    const auto compute = [this](const char* name, auto handle) {
+      AddUnary({.service = kKernelService, .name = name, .handle = std::move(handle), .computes = true});
+    };
+    compute("Transpose", std::move(handlers.transpose));
+    compute("Gemm", std::move(handlers.gemm));
+    compute("Reduce", std::move(handlers.reduce));
+    compute("Run", std::move(handlers.run));
     if (handlers.tensors != nullptr) AddTensorService(*handlers.tensors);
     if (handlers.regions != nullptr) {
       AddUnary({.service = kRegionService,
@@ -132,9 +128,7 @@ struct RpcServer::Impl {
               .handle = std::move(handlers.get_info),
               .takes_message = false,
               .while_draining = true});
-    if (options.echo) {
-      AddUnary({.service = kEchoService, .name = "Echo", .handle = std::move(handlers.echo)});
-    }
+    if (options.echo) AddUnary({.service = kEchoService, .name = "Echo", .handle = std::move(handlers.echo)});
     AddServicesOfGrpc();
   }
 

@@ -1,5 +1,5 @@
-"""Makes the tables of kernels/ladder/README.md: each operation's variants as one climbs, what they are, how fast they were, what
-they hold of a multiprocessor and what they wait for.
+"""Makes the tables of kernels/ladder/README.md: each operation's variants as one climbs, what they are, how fast they
+were, what they hold of a multiprocessor and what they wait for.
 
 Usage: ladder_table.py BENCH RESULTS [PAGE]
        ladder_table.py --cases RESULT.json
