@@ -1,5 +1,7 @@
 #include "client/src/expression_call.h"
 
+#include <google/protobuf/descriptor.h>
+
 #include <string>
 #include <vector>
 
@@ -8,10 +10,6 @@
 #include "proto/rules/step_table.h"
 
 namespace warpline::client {
-
-const google::protobuf::OneofDescriptor& Operations() {
-  return *v1::Step::descriptor()->FindOneofByName("operation");
-}
 
 std::string OperationNames() {
   std::vector<std::string> names;

@@ -2,7 +2,6 @@
 #ifndef WARPLINE_CLIENT_SRC_EXPRESSION_CALL_H_
 #define WARPLINE_CLIENT_SRC_EXPRESSION_CALL_H_
 
-#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
 #include <set>
@@ -24,8 +23,6 @@ struct ExpressionCall {
   bool TakesOp() const { return name == "reduce" || name == "scan"; }
 };
 
-// The fields of Step that are operations.
-const google::protobuf::OneofDescriptor& Operations();
 // Returns the operations that expressions call, for errors.
 std::string OperationNames();
 // Returns the name of a field as people write it: dtype for data_type.

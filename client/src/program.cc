@@ -217,15 +217,15 @@ class Parser : ExpressionScanner {
     }
     const DepthGuard inside(brackets_);
     RETURN_IF_ERROR(CheckDepth(start));
-    const FieldDescriptor* field = v1::Step::descriptor()->FindFieldByName(word);
-    const bool is_operation = field != nullptr && field->real_containing_oneof() == &Operations() &&
-                              field->number() != v1::Step::kMapFieldNumber;
+    const StepRow* const row = StepNamed(word);
+    const bool is_operation = row != nullptr && row->operation != v1::Step::kMap;
     if (!is_operation && ElementwiseNamed(word) != nullptr)
       return ElementwiseCall(start, *ElementwiseNamed(word));
     Call call;
     call.name = word;
     if (is_operation) {
-      call.operation = v1::Step::GetReflection()->MutableMessage(&call.step, field);
+      call.operation = v1::Step::GetReflection()->MutableMessage(
+          &call.step, v1::Step::descriptor()->FindFieldByNumber(row->operation));
     } else if (const std::optional<int> reduction = EnumValueNamed(*v1::ReduceOp_descriptor(), word)) {
       call.step.mutable_reduce()->set_op(static_cast<v1::ReduceOp>(*reduction));
       call.operation = call.step.mutable_reduce();
