@@ -95,6 +95,7 @@ nlohmann::ordered_json ToJson(const Timing& timing) {
   }
   json["backend"] = execution.backend();
   json["device"] = execution.device();
+  json["peer_bytes"] = execution.peer_bytes();
   json["variants"] = execution.variants();
   json["transports"] = Distinct(timing.ways);
   json["request_id"] = execution.request_id();
@@ -108,6 +109,7 @@ nlohmann::ordered_json ToJson(const TensorInfo& tensor) {
           {"dtype", Name(tensor.dtype)},
           {"shape", Sizes(tensor.shape)},
           {"device", tensor.device},
+          {"replicas", tensor.replicas},
           {"size_bytes", tensor.bytes},
           {"missing_bytes", tensor.missing_bytes},
           {"ttl_seconds", absl::ToDoubleSeconds(tensor.ttl)}};
@@ -131,6 +133,9 @@ std::string FormatTiming(const Timing& timing, bool json) {
   for (const auto& [name, seconds] : Stages(execution.stage_times())) {
     stages.push_back(absl::StrCat(name, " ", Milliseconds(seconds)));
   }
+  if (execution.peer_bytes() > 0) {
+    stages.push_back(absl::StrCat(execution.peer_bytes(), " bytes from other devices"));
+  }
   return absl::StrCat(std::string(timing.op), " ", absl::StrJoin(arrays, " "), " ", execution.backend(), ":",
                       execution.device(), " ", absl::StrJoin(execution.variants(), "+"), " ",
                       absl::StrJoin(Distinct(timing.ways), "+"), " ",
@@ -152,9 +157,11 @@ std::string FormatTensors(std::span<const TensorInfo> tensors, bool json) {
   }
   for (const TensorInfo& tensor : tensors) {
     absl::StrAppendFormat(
-        &lines, "%-*s  %-*s  device %d  %d bytes%s  %.0f s left\n", static_cast<int>(id_width), tensor.id,
+        &lines, "%-*s  %-*s  device %d%s  %d bytes%s  %.0f s left\n", static_cast<int>(id_width), tensor.id,
         static_cast<int>(array_width), absl::StrCat(std::string(Name(tensor.dtype)), ToString(tensor.shape)),
-        tensor.device, tensor.bytes,
+        tensor.device,
+        tensor.replicas.empty() ? "" : absl::StrCat(", replicas on ", absl::StrJoin(tensor.replicas, ",")),
+        tensor.bytes,
         tensor.missing_bytes == 0 ? "" : absl::StrCat(", ", tensor.missing_bytes, " still to come"),
         absl::ToDoubleSeconds(tensor.ttl));
   }
@@ -191,6 +198,8 @@ std::string FormatInfo(const v1::GetInfoResponse& info) {
     }
     if (device.memory_bytes() > 0) absl::StrAppend(&text, ", ", MiB(device.memory_bytes()));
     absl::StrAppend(&text, ", ", MiB(device.resident_bytes()), " for resident tensors");
+    if (device.replica_bytes() > 0)
+      absl::StrAppend(&text, ", ", MiB(device.replica_bytes()), " for replicas");
     text += '\n';
   }
   const v1::Limits& limits = info.limits();

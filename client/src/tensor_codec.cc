@@ -127,6 +127,7 @@ absl::StatusOr<TensorInfo> DecodeInfo(const v1::TensorInfo& info) {
                     .device = info.device(),
                     .bytes = *bytes,
                     .missing_bytes = static_cast<std::size_t>(info.missing_bytes()),
+                    .replicas = {info.replicas().begin(), info.replicas().end()},
                     .ttl = absl::Seconds(info.resident().ttl_seconds())};
 }
 

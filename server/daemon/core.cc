@@ -29,7 +29,8 @@ void ShowDevices(const Backend& backend, Metrics& metrics) {
          {"name", device.name},
          {"cc", device.compute_capability},
          {"resident_bytes", absl::StrCat(device.resident_bytes)},
-         {"upload_bytes", absl::StrCat(device.upload_bytes)}});
+         {"upload_bytes", absl::StrCat(device.upload_bytes)},
+         {"replica_bytes", absl::StrCat(device.replica_bytes)}});
     metrics.SetDeviceInfo(device.ordinal, device.name, device.compute_capability);
   }
 }
@@ -63,8 +64,14 @@ void MakeStores(const ServerOptions& options, const Machine& machine, const Acce
   // A quarter, so that the rest is left for requests, even if there are many slow transfers.
   core.transfers.emplace(
       FairBudget::Options{.total = options.MaxJobBytes() / 4, .what = "bytes for transfers"});
-  const auto allocate = [backend = core.backend.get()](int device, std::size_t bytes) {
-    return backend->AllocateResident(device, bytes);
+  core.replicas.emplace(
+      OfEachDevice(*core.backend, &DeviceInfo::replica_bytes),
+      [backend = core.backend.get()](int device, std::size_t bytes) {
+        return backend->AllocateResident(device, bytes);
+      },
+      metrics);
+  const auto allocate = [replicas = &*core.replicas](int device, std::size_t bytes) {
+    return replicas->Allocate(device, bytes);
   };
   core.streamed.emplace(
       StreamedCalls::Options{.device_bytes = OfEachDevice(*core.backend, &DeviceInfo::upload_bytes),
@@ -74,7 +81,8 @@ void MakeStores(const ServerOptions& options, const Machine& machine, const Acce
       TensorStore::Options{.max_ttl = options.max_ttl,
                            .device_bytes = OfEachDevice(*core.backend, &DeviceInfo::resident_bytes),
                            .limits_of = access.limits_of,
-                           .owner_metrics = access.owner_metrics.get()},
+                           .owner_metrics = access.owner_metrics.get(),
+                           .replicas = &*core.replicas},
       allocate, metrics);
   core.region_bytes = options.RegionBytes(static_cast<std::int64_t>(AvailableMemoryBytes()));
   core.regions.emplace(RegionStore::Options{.max_bytes = static_cast<std::size_t>(core.region_bytes),

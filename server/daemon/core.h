@@ -20,6 +20,7 @@
 #include "server/schedule/scheduler.h"
 #include "server/settings/options.h"
 #include "server/store/region_store.h"
+#include "server/store/replicas.h"
 #include "server/store/streamed_call.h"
 #include "server/store/tensor_store.h"
 
@@ -51,6 +52,7 @@ struct Core {
   std::optional<StagingPool> pool;
   std::optional<Admission> admission;
   std::optional<FairBudget> transfers;  // bytes of Put and Get in progress
+  std::optional<Replicas> replicas;
   std::optional<StreamedCalls> streamed;
   std::optional<TensorStore> tensors;
   std::int64_t region_bytes = 0;  // of all regions together

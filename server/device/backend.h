@@ -36,6 +36,10 @@ struct DeviceInfo {
   std::size_t resident_bytes = 0;
   // The memory for uploads and streamed results of requests, in addition to pool_bytes and resident_bytes.
   std::size_t upload_bytes = 0;
+  // The memory for copies of tensors of other devices, in addition to all of these; 0 if there is one device.
+  std::size_t replica_bytes = 0;
+  // How fast bytes come from other devices; 0 if there are none.
+  double peer_bytes_per_second = 0;
 };
 
 // A copy between host memory (from AllocateHost) and device memory (from AllocateResident). Whoever starts
@@ -83,6 +87,8 @@ struct CompiledProgram {
   // Whoever launches programs makes sure that all programs on one device together use no more than its pool
   // has.
   std::size_t device_bytes = 0;
+  // How many idle devices can share the program (StagedProgram::part).
+  int max_parts = 1;
 };
 
 // A program bound to memory: regions of the program's MemoryPlan inside staging slots, and the memory of
@@ -104,6 +110,9 @@ struct StagedProgram {
   bool wait_briefly = false;
   // Wherever a device has to choose, its kernels run before kernels that other lanes have already started.
   bool urgent = false;
+  // Several devices share the program: each launches one part of its pieces, with the same bindings. At most
+  // CompiledProgram::max_parts.
+  int part = 0, parts = 1;
   OwnerId owner = 0;  // the owner of a graph that is made for this program
 };
 
@@ -146,7 +155,8 @@ class Backend {
   virtual absl::StatusOr<std::shared_ptr<void>> RegisterHost(std::span<std::byte>) { return nullptr; }
   // Returns uninitialised memory for a resident tensor: on the device, or ordinary memory on the CPU. Destroy
   // the buffer only after the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if there is
-  // no such memory. The caller never allocates more than DeviceInfo::resident_bytes + upload_bytes.
+  // no such memory. The caller never allocates more than DeviceInfo::resident_bytes + upload_bytes +
+  // replica_bytes.
   // Thread-safe.
   virtual absl::StatusOr<Buffer> AllocateResident(int device, std::size_t bytes) = 0;
   // Returns true if AllocateResident is expected to need only microseconds for this many bytes. Allocating

@@ -3,10 +3,12 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/gpu/device_count.h"
 #include "kernels/gpu/empty_kernel.h"
@@ -18,7 +20,9 @@
 #include "server/device/cuda_plan.h"
 #include "server/device/cuda_rates.h"
 #include "server/device/device_budget.h"
+#include "server/device/named_devices.h"
 #include "server/device/open_devices.h"
+#include "server/device/peer_rate.h"
 #include "server/device/select_variant.h"
 #include "server/observe/log.h"
 #include "server/plan/cost.h"
@@ -76,11 +80,11 @@ absl::StatusOr<std::unique_ptr<DevicePool>> OpenPool(int ordinal, const CudaBack
       {.ordinal = ordinal, .bytes = (bytes - lanes_bytes) / DevicePool::kUnit * DevicePool::kUnit}, metrics);
 }
 
-// Opens the memory for resident tensors, uploads and streamed results of the current device. The device's
-// pool already has its memory, and the memory of the lanes, which are made later, stays free. Writes the
-// sizes to `info`.
-absl::StatusOr<std::unique_ptr<DevicePool>> OpenResident(const CudaBackendOptions& options, DeviceInfo& info,
-                                                         Metrics& metrics) {
+// Opens the memory for resident tensors, uploads and streamed results of the current device, and for replicas
+// if the node has others. The device's pool already has its memory, and the memory of the lanes, which are
+// made later, stays free. Writes the sizes to `info`.
+absl::StatusOr<std::unique_ptr<DevicePool>> OpenResident(const CudaBackendOptions& options, bool has_others,
+                                                         DeviceInfo& info, Metrics& metrics) {
   ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
   const std::size_t others = question.margin + static_cast<std::size_t>(options.lanes) * options.lane_bytes;
   const std::size_t left = question.free - std::min(question.free, others);
@@ -93,13 +97,26 @@ absl::StatusOr<std::unique_ptr<DevicePool>> OpenResident(const CudaBackendOption
         absl::StrCat("--resident-bytes=", info.resident_bytes, " and --upload-bytes=", info.upload_bytes,
                      ": of the device's memory ", left, " bytes are left for both"));
   }
-  if (info.resident_bytes + info.upload_bytes == 0) return nullptr;
+  const std::size_t tensor_bytes = info.resident_bytes + info.upload_bytes;
+  if (tensor_bytes == 0) return nullptr;
+  // A quarter, but nothing that tensors and uploads may claim.
+  if (has_others) info.replica_bytes = whole(std::min(left / 4, left - tensor_bytes));
   return DevicePool::Create({.ordinal = info.ordinal,
-                             .bytes = info.resident_bytes + info.upload_bytes,
+                             .bytes = tensor_bytes + info.replica_bytes,
                              .grown = false,
                              .used_state = "resident_used",
                              .free_state = "resident_free"},
                             metrics);
+}
+
+// Returns the device's UUID as nvidia-smi prints it.
+absl::StatusOr<std::string> UuidOf(int cuda_ordinal) {
+  cudaDeviceProp properties;
+  RETURN_IF_ERROR(ToStatus(cudaGetDeviceProperties(&properties, cuda_ordinal), "reading device properties"));
+  const std::string_view bytes(properties.uuid.bytes, sizeof(properties.uuid.bytes));
+  const std::string digits = absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
+  return absl::StrCat("GPU-", digits.substr(0, 8), "-", digits.substr(8, 4), "-", digits.substr(12, 4), "-",
+                      digits.substr(16, 4), "-", digits.substr(20));
 }
 
 // Leaves `count` of `all` multiprocessors to short jobs.
@@ -119,7 +136,7 @@ absl::Status KeepMultiprocessors(int count, int all, CudaDevice& device) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ordinal,
+absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ordinal, bool has_others,
                                                        const CudaBackendOptions& options, Metrics& metrics) {
   cudaDeviceProp properties;
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(cuda_ordinal), absl::StrCat("choosing device ", cuda_ordinal)));
@@ -169,7 +186,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(device->epoch.get()), "recording an event"));
   ASSIGN_OR_RETURN(device->pool, OpenPool(ordinal, options, metrics));
   device->info.pool_bytes = device->pool->bytes();
-  ASSIGN_OR_RETURN(device->resident, OpenResident(options, device->info, metrics));
+  ASSIGN_OR_RETURN(device->resident, OpenResident(options, has_others, device->info, metrics));
   ASSIGN_OR_RETURN(Transfers transfers, Transfers::Create());
   device->transfers.emplace(std::move(transfers));
   device->completion =
@@ -195,6 +212,13 @@ absl::Status JoinDevices(std::span<const std::unique_ptr<CudaDevice>> devices) {
       cudaGetLastError();  // clears the error, which the next call would return otherwise
       Log("warning", "copies between devices are slow", {{"reason", std::string(opened.message())}});
     }
+  }
+  for (std::size_t i = 0; devices.size() > 1 && i < devices.size(); ++i) {
+    ASSIGN_OR_RETURN(devices[i]->info.peer_bytes_per_second,
+                     MeasurePeerRate(*devices[(i + 1) % devices.size()], *devices[i]));
+    Log("info", "copies from other devices",
+        {{"device", absl::StrCat(i)},
+         {"gigabytes_per_second", absl::StrCat(devices[i]->info.peer_bytes_per_second * 1e-9)}});
   }
   return absl::OkStatus();
 }
@@ -255,7 +279,8 @@ class CudaBackend : public Backend {
                        " bytes of scratch memory for its tensors and its steps; limit ", limit,
                        " (the server's --device-bytes)"));
     }
-    CompiledProgram result{.program = compiled, .device_bytes = compiled->device_bytes};
+    CompiledProgram result{
+        .program = compiled, .device_bytes = compiled->device_bytes, .max_parts = MaxParts(*compiled)};
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       const std::vector<StepChoice>& choices = compiled->plans[devices_[i]->kind].steps;
       const auto cost_of = [&](const Step& step, std::size_t index) {
@@ -313,6 +338,14 @@ class CudaBackend : public Backend {
  private:
   const DeviceTraits& traits() const { return devices_.front()->context.traits; }
 
+  int MaxParts(const CudaProgram& program) const {
+    auto parts = static_cast<int>(devices_.size());
+    for (const CudaPlan& plan : program.plans) {
+      parts = std::min(parts, plan.alone == Path::kBlocks ? plan.cutting->MaxParts() : 1);
+    }
+    return parts;
+  }
+
   std::unique_ptr<Metrics> own_metrics_;
   Metrics& metrics_;
   const CudaBackendOptions options_;
@@ -325,27 +358,27 @@ class CudaBackend : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOptions& options) {
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
+    RETURN_IF_ERROR(CheckVisibleDevices(visible));
+  }
   ASSIGN_OR_RETURN(const int count, gpu::CountDevices());
-  std::vector<int> ordinals = options.devices;
-  if (ordinals.empty()) {
-    ordinals.resize(static_cast<std::size_t>(count));
-    std::iota(ordinals.begin(), ordinals.end(), 0);
+  std::vector<int> ordinals(static_cast<std::size_t>(count));
+  std::iota(ordinals.begin(), ordinals.end(), 0);
+  if (!options.devices.empty()) {
+    std::vector<std::string> uuids;
+    for (const int ordinal : ordinals) {
+      ASSIGN_OR_RETURN(uuids.emplace_back(), UuidOf(ordinal));
+    }
+    ASSIGN_OR_RETURN(ordinals, FindNamedDevices(options.devices, uuids));
   }
   // Tests need no metrics of their own.
   auto own_metrics = options.metrics == nullptr ? std::make_unique<Metrics>() : nullptr;
   Metrics& metrics = options.metrics != nullptr ? *options.metrics : *own_metrics;
-  for (const int cuda_ordinal : ordinals) {
-    if (cuda_ordinal < 0 || cuda_ordinal >= count) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--devices: ", cuda_ordinal, " is not in 0..", count - 1));
-    }
-  }
   const auto open = [&](int cuda_ordinal, int ordinal) {
-    return OpenDevice(ordinal, cuda_ordinal, options, metrics);
+    return OpenDevice(ordinal, cuda_ordinal, ordinals.size() > 1, options, metrics);
   };
   const OnUnusable on_unusable = options.devices.empty() ? OnUnusable::kSkip : OnUnusable::kFail;
-  ASSIGN_OR_RETURN(auto devices,
-                   OpenDevices<std::unique_ptr<CudaDevice>>(std::move(ordinals), on_unusable, open));
+  ASSIGN_OR_RETURN(auto devices, OpenDevices<std::unique_ptr<CudaDevice>>(ordinals, on_unusable, open));
   RETURN_IF_ERROR(JoinDevices(devices));
   // The device that was tried last may have been skipped for lack of memory. Host memory is registered in the
   // context of the current device, so a device that is in use must be current.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,8 +25,9 @@ struct JobTimeline {
 };
 
 struct CudaBackendOptions {
-  // CUDA ordinals, all of which must be usable. Empty: all usable devices of the node.
-  std::vector<int> devices;
+  // CUDA ordinals or UUIDs (FindNamedDevices), all of which must be usable. Empty: all usable devices of the
+  // node.
+  std::vector<std::string> devices;
   // Device memory of a lane: inputs, outputs, scratch and workspace of one program. Programs that need more
   // take it from the device's pool while they run.
   std::size_t lane_bytes = kCudaLaneBytes;

@@ -182,6 +182,9 @@ absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Run& run) {
                                           .arena = run.block.bytes().empty() ? arena() : run.block.bytes(),
                                           .context = device_.context,
                                           .kernels = StreamFor(staged),
+                                          .part = staged.part,
+                                          .parts = staged.parts,
+                                          .pipelined = run.started_alone,
                                           .timing = run.timed ? &timing_ : nullptr}));
   run.variants.assign(1, variant);
   return absl::OkStatus();
@@ -201,21 +204,26 @@ bool CudaLane::IsTimeToTime() {
 absl::Status CudaLane::FetchPeers(StagedProgram& staged, Bindings& bindings, Run& run) {
   const PeerOperands peers =
       FindPeerOperands(staged.bindings, staged.program->num_inputs, device_.info.ordinal);
-  if (peers.bytes == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(run.peers, TakeBlock(peers.bytes));
+  if (peers.copies.empty()) return absl::OkStatus();
+  if (peers.block_bytes > 0) {
+    ASSIGN_OR_RETURN(run.peers, TakeBlock(peers.block_bytes));
+  }
   bindings.assign(staged.bindings.begin(), staged.bindings.end());
   for (const PeerOperands::Copy& copy : peers.copies) {
     Buffer& memory = bindings[copy.binding].memory;
-    const std::span<std::byte> here = run.peers.bytes().subspan(copy.offset, memory.bytes().size());
-    const int from = device_.cuda_ordinals[static_cast<std::size_t>(memory.place().device)];
-    if (copy.is_first) {
-      // The operand is complete, so there is no need to wait for work on its own device.
-      RETURN_IF_ERROR(ToStatus(cudaMemcpyPeerAsync(here.data(), device_.cuda_ordinal, memory.bytes().data(),
-                                                   from, here.size(), StreamFor(staged)),
-                               "copying an operand from another device"));
-      peer_bytes_.Add(static_cast<double>(here.size()));
+    if (copy.first != copy.binding) {
+      memory = bindings[copy.first].memory;
+      continue;
     }
-    memory = Buffer(here, run.peers.place(), nullptr);
+    std::span<std::byte> here = bindings[copy.binding].copy.bytes();
+    if (here.empty()) here = run.peers.bytes().subspan(copy.offset, memory.bytes().size());
+    const int from = device_.cuda_ordinals[static_cast<std::size_t>(memory.place().device)];
+    // The operand is complete, so there is no need to wait for work on its own device.
+    RETURN_IF_ERROR(ToStatus(cudaMemcpyPeerAsync(here.data(), device_.cuda_ordinal, memory.bytes().data(),
+                                                 from, here.size(), StreamFor(staged)),
+                             "copying an operand from another device"));
+    peer_bytes_.Add(static_cast<double>(here.size()));
+    memory = Buffer(here, {.kind = Place::Kind::kDevice, .device = device_.info.ordinal}, nullptr);
   }
   staged.bindings = bindings;
   return absl::OkStatus();
@@ -231,11 +239,12 @@ absl::Status CudaLane::Start(const StagedProgram& given, LaunchDone& done) {
   run.started_alone = device_.running.fetch_add(1) == 0;
   run.path = run.started_alone ? run.plan->alone : run.plan->among_others;
   if (run.path == Path::kMapped && !SharedSlicesAreAligned(staged.bindings)) run.path = Path::kCopied;
+  if (staged.parts > 1) run.path = Path::kBlocks;
   run.brief = staged.wait_briefly && run.path == Path::kMapped;
   run.memory = MemoryOf(*staged.plan, run.path);
   run.prepared = LaunchesOf(*run.program).load(std::memory_order_relaxed) == 0;
   // At the first launch libraries load their modules, which takes longer than a gate can stay closed.
-  run.timed = !run.prepared && IsTimeToTime();
+  run.timed = !run.prepared && staged.parts == 1 && IsTimeToTime();
   Bindings with_copies;
   absl::Status status = FetchPeers(staged, with_copies, run);
   if (status.ok()) status = Enqueue(staged, run);
@@ -325,7 +334,7 @@ absl::Status CudaLane::EnqueueWork(const StagedProgram& staged, Run& run) {
   RETURN_IF_ERROR(bad_index_->Prepare(last));
   if (run.path == Path::kBlocks) {
     RETURN_IF_ERROR(RunInPieces(staged, run));
-    last = device_.cuts->last();
+    if (run.started_alone) last = device_.cuts->last();
   } else if (known != nullptr) {
     const nvtx::Range range(nvtx::Name::kLaunchGraph);
     RETURN_IF_ERROR(known->graph.Launch(BasesOf(staged, run.path), last));

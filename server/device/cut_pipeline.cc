@@ -28,6 +28,7 @@ absl::Status CopyOut(const CutPipeline::Launch& launch, const PieceCopy& copy, c
 
 // Makes all work that is enqueued on `second` from now on wait for the work that is already on `first`.
 absl::Status Order(cudaStream_t first, cudaEvent_t event, cudaStream_t second) {
+  if (first == second) return absl::OkStatus();
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(event, first), "ordering streams"));
   return ToStatus(cudaStreamWaitEvent(second, event, cudaEventWaitDefault), "ordering streams");
 }
@@ -44,10 +45,12 @@ absl::StatusOr<CutPipeline> CutPipeline::Create() {
 }
 
 absl::StatusOr<std::string_view> CutPipeline::Enqueue(const Launch& launch) {
-  const cudaStream_t in = in_.get(), out = out_.get();
+  const cudaStream_t in = launch.pipelined ? in_.get() : launch.kernels;
+  const cudaStream_t out = launch.pipelined ? out_.get() : launch.kernels;
   std::string_view variant;
   RETURN_IF_ERROR(RecordTime(launch.timing, 0, in));
-  for (std::size_t i = 0; i < launch.plan.cutting->pieces.size(); ++i) {
+  const auto first = static_cast<std::size_t>(launch.part), step = static_cast<std::size_t>(launch.parts);
+  for (std::size_t i = first; i < launch.plan.cutting->pieces.size(); i += step) {
     const Piece& piece = launch.plan.cutting->pieces[i];
     RETURN_IF_ERROR(CopyIn(launch, piece.in, in));
     RETURN_IF_ERROR(Order(in, copied_in_.get(), launch.kernels));
@@ -59,7 +62,7 @@ absl::StatusOr<std::string_view> CutPipeline::Enqueue(const Launch& launch) {
                                           launch.context, launch.kernels));
     RETURN_IF_ERROR(RecordTime(launch.timing, 5 + 2 * i, launch.kernels));
     RETURN_IF_ERROR(Order(launch.kernels, computed_.get(), out));
-    if (i == 0) RETURN_IF_ERROR(RecordTime(launch.timing, 2, out));
+    if (i == first) RETURN_IF_ERROR(RecordTime(launch.timing, 2, out));
     RETURN_IF_ERROR(CopyOut(launch, piece.out, out));
   }
   RETURN_IF_ERROR(RecordTime(launch.timing, 1, in));

@@ -32,6 +32,10 @@ class CutPipeline {
     std::span<std::byte> arena;        // at least plan.cutting->arena_bytes
     const CudaContext& context;
     cudaStream_t kernels;  // the stream of the lane
+    // Every piece whose number is `part` modulo `parts` is run.
+    int part, parts;
+    // The job has the device to itself. Otherwise all is enqueued on the stream of the lane.
+    bool pipelined;
     // Null if nothing is timed. Otherwise these events are recorded: 0 and 1 before the first and after the
     // last copy in, 2 and 3 before the first and after the last copy out, 4 + 2 i and 5 + 2 i before and
     // after the kernels of piece i.
@@ -42,10 +46,10 @@ class CutPipeline {
   // Makes its streams and events on the current device.
   static absl::StatusOr<CutPipeline> Create();
 
-  // All three streams must be idle. Returns the variant that runs. After an error some of the enqueued work
-  // may still be running; Drain waits for it.
+  // All three streams must be idle if the launch is pipelined. Returns the variant that runs. After an error
+  // some of the enqueued work may still be running; Drain waits for it.
   absl::StatusOr<std::string_view> Enqueue(const Launch& launch);
-  // The stream on which the last of all enqueued work ends.
+  // The stream on which the last of all pipelined work ends.
   cudaStream_t last() const { return out_.get(); }
   // Waits for the two copy streams.
   void Drain();

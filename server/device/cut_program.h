@@ -3,6 +3,7 @@
 #ifndef WARPLINE_SERVER_DEVICE_CUT_PROGRAM_H_
 #define WARPLINE_SERVER_DEVICE_CUT_PROGRAM_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -55,6 +56,13 @@ struct Piece {
 struct Cutting {
   std::vector<Piece> pieces;
   std::size_t arena_bytes = 0;  // that the pieces use, from the beginning of the arena
+
+  // Returns how many idle devices can share the pieces, so that each has a pipeline worth its name: it takes
+  // some pieces until copies go both ways.
+  int MaxParts() const {
+    constexpr std::size_t kLeastPieces = 4;
+    return static_cast<int>(std::max<std::size_t>(pieces.size() / kLeastPieces, 1));
+  }
 };
 
 // Returns nothing if the program cannot be cut so that the result has the same bits and the copies are fast,

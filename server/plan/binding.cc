@@ -14,15 +14,10 @@ bool SharedSlicesAreAligned(std::span<const Binding> bindings) {
   });
 }
 
-namespace {
-
-// Returns whether the binding is an operand with bytes in the memory of a device.
 bool IsOnDevice(const Binding& binding, int num_inputs) {
   return binding.tensor < num_inputs && binding.staged.area == Area::kResident &&
          binding.memory.place().kind == Place::Kind::kDevice && !binding.memory.bytes().empty();
 }
-
-}  // namespace
 
 DeviceBytes OperandBytes(std::span<const Binding> bindings, int num_inputs, std::size_t devices) {
   DeviceBytes bytes(devices);
@@ -44,11 +39,14 @@ PeerOperands FindPeerOperands(std::span<const Binding> bindings, int num_inputs,
           return bytes.data() == memory.bytes().data() && bytes.size() == memory.bytes().size();
         });
     if (earlier != peers.copies.end()) {
-      peers.copies.push_back({.binding = i, .offset = earlier->offset, .is_first = false});
+      peers.copies.push_back({.binding = i, .first = earlier->first, .offset = earlier->offset});
       continue;
     }
-    peers.copies.push_back({.binding = i, .offset = peers.bytes});
-    peers.bytes += AlignUp(memory.bytes().size(), kTensorAlignment);
+    peers.copies.push_back({.binding = i, .first = i, .offset = peers.block_bytes});
+    peers.bytes += memory.bytes().size();
+    if (bindings[i].copy.bytes().empty()) {
+      peers.block_bytes += AlignUp(memory.bytes().size(), kTensorAlignment);
+    }
   }
   return peers;
 }

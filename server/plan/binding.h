@@ -20,6 +20,9 @@ struct Binding {
   int tensor = 0;
   Placement staged = {};
   Buffer memory = {};  // its own memory; empty for inline tensors
+  // For an operand on another device than the one that runs the program: memory of that device for a copy of
+  // it, which the lane makes. Empty: the lane finds memory for the copy.
+  Buffer copy = {};
 };
 using Bindings = absl::InlinedVector<Binding, 4>;
 
@@ -27,21 +30,25 @@ using Bindings = absl::InlinedVector<Binding, 4>;
 // slices begin at any address, but kernels access aligned words.
 bool SharedSlicesAreAligned(std::span<const Binding> bindings);
 
+// Returns whether the binding is an operand with bytes in the memory of a device. Uploads have no memory yet.
+bool IsOnDevice(const Binding& binding, int num_inputs);
+
 // Returns the bytes of a program's resident operands on each of `devices` devices. An operand that is bound
-// several times counts each time. Uploads, which have no memory yet, do not count.
+// several times counts each time.
 using DeviceBytes = absl::InlinedVector<std::size_t, 8>;
 DeviceBytes OperandBytes(std::span<const Binding> bindings, int num_inputs, std::size_t devices);
 
-// The operands of a program that lie on other devices than the one that runs it, and the layout of their
-// copies in a block of its memory. An operand that is bound several times is copied once.
+// The operands of a program that lie on other devices than the one that runs it. Those whose binding has no
+// memory for the copy get a place in a block. An operand that is bound several times is copied once.
 struct PeerOperands {
   struct Copy {
     std::size_t binding = 0;  // the operand
-    std::size_t offset = 0;   // of its copy in the block
-    bool is_first = true;     // false: an earlier binding has the same bytes and shares its copy
+    std::size_t first = 0;    // the first binding with the same bytes, whose copy this one uses
+    std::size_t offset = 0;   // of the copy in the block
   };
   std::vector<Copy> copies;
-  std::size_t bytes = 0;  // size of the block
+  std::size_t block_bytes = 0;  // size of the block
+  std::size_t bytes = 0;        // that are copied
 };
 PeerOperands FindPeerOperands(std::span<const Binding> bindings, int num_inputs, int device);
 

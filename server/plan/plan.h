@@ -91,6 +91,7 @@ struct Plan {
   AloneTime alone;                                // the measured cost
   // The bytes of a device's pool that the program uses while it runs (CompiledProgram).
   std::size_t device_bytes = 0;
+  int max_parts = 1;                 // how many idle devices can share it (CompiledProgram)
   bool reports = false;              // the response names the variant that ran for each step
   std::vector<PlannedInput> inputs;  // of the program, in their order
   // ScalarCount values for each step, in the order of the steps.

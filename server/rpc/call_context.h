@@ -20,6 +20,7 @@
 #include "server/schedule/fair_workers.h"
 #include "server/schedule/scheduler.h"
 #include "server/store/region_store.h"
+#include "server/store/replicas.h"
 #include "server/store/streamed_call.h"
 #include "server/store/tensor_store.h"
 
@@ -35,6 +36,7 @@ struct CallEngine {
   const StagingPool& pool;
   Scheduler& scheduler;
   TensorStore& tensors;
+  Replicas& replicas;
   StreamedCalls& streamed;
   RegionStore& regions;
   // The lease of a streamed result.

@@ -73,16 +73,6 @@ void FindSinksFor(const PlanPtr& plan, const Caller& caller, TensorStore& tensor
   };
 }
 
-void ChooseDevice(const Plan& plan, const Caller& caller, const Backend& backend, const TensorStore& tensors,
-                  Job& job) {
-  const DeviceBytes operands = OperandBytes(job.bindings, plan.program.num_inputs, backend.devices().size());
-  const bool has_operands =
-      std::any_of(operands.begin(), operands.end(), [](std::size_t n) { return n > 0; });
-  if (!has_operands && job.sink_bytes == 0) return;
-  job.device = operands.size() == 1 ? 0 : tensors.DeviceFor(caller, job.sink_bytes, operands);
-  job.peer_bytes = FindPeerOperands(job.bindings, plan.program.num_inputs, *job.device).bytes;
-}
-
 Binding& OutputBinding(const Plan& plan, std::size_t output, Bindings& bindings) {
   const int tensor = plan.program.outputs[output];
   return *std::find_if(bindings.begin(), bindings.end(),

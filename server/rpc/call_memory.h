@@ -33,11 +33,6 @@ absl::Status BindOperands(const Plan& plan, const ScannedMessage& message, std::
 // Sets find_sinks, which allocates memory on the job's device for the outputs that stay there.
 void FindSinksFor(const PlanPtr& plan, const Caller& caller, TensorStore& tensors, Job& job);
 
-// Chooses the device of a job with resident operands or results, and determines which operands must be copied
-// there. Other jobs may run on any device.
-void ChooseDevice(const Plan& plan, const Caller& caller, const Backend& backend, const TensorStore& tensors,
-                  Job& job);
-
 // The binding of output `output` of the plan.
 Binding& OutputBinding(const Plan& plan, std::size_t output, Bindings& bindings);
 

@@ -28,6 +28,7 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
     to.set_lanes(options.Lanes(backend.name() == "cuda"));
     to.set_memory_bytes(device.memory_bytes);
     to.set_resident_bytes(static_cast<std::int64_t>(device.resident_bytes));
+    to.set_replica_bytes(static_cast<std::int64_t>(device.replica_bytes));
   }
   const std::vector<VariantInfo> variants = backend.Variants();
   for (Op op : kAllOps) {

@@ -60,6 +60,7 @@ absl::StatusOr<PlanPtr> PlanCompiler::Complete(const Codec& codec, Plan plan,
   plan.compiled = std::move(compiled->program);
   plan.device_seconds = compiled->seconds;
   plan.device_bytes = compiled->device_bytes;
+  plan.max_parts = compiled->max_parts;
   RETURN_IF_ERROR(CheckSize(codec, plan));
   return std::make_shared<const Plan>(std::move(plan));
 }

@@ -114,14 +114,24 @@ void ProgramCall::Admit() {
   FindSinksFor(plan_, call_.caller(), engine_.tensors, job);
   const absl::Status fits = engine_.tensors.CheckEverFits(call_.caller().owner, job.sink_bytes);
   if (!fits.ok()) return Fail(fits);
-  ChooseDevice(*plan_, call_.caller(), engine_.backend, engine_.tensors, job);
-  if (!plan_->Streams()) return Queue(std::move(job));
-  call_.AwaitDevice();  // waits for the client too
+  const int num_inputs = plan_->program.num_inputs;
+  JobPlacement placement(Placing(), call_.caller(), job, num_inputs);
+  if (!plan_->Streams() && placement.AppliesAtOnce(job, num_inputs)) {
+    placement.Apply(job, num_inputs);
+    return Queue(std::move(job));
+  }
+  if (plan_->Streams()) call_.AwaitDevice();  // waits for the client too
   // Allocating memory that is not ready on the device takes milliseconds.
-  engine_.compilers.Post(call_.caller().claimant,
-                         [self = shared_from_this(), job = std::make_shared<Job>(std::move(job))] {
-                           self->TakeStreams(std::move(*job));
-                         });
+  engine_.compilers.Post(call_.caller().claimant, [self = shared_from_this(), placement, num_inputs,
+                                                   job = std::make_shared<Job>(std::move(job))]() mutable {
+    if (self->plan_->Streams()) return self->TakeStreams(placement.device(), std::move(*job));
+    placement.Apply(*job, num_inputs);
+    self->Queue(std::move(*job));
+  });
+}
+
+JobPlacement::Parts ProgramCall::Placing() const {
+  return {engine_.backend, engine_.tensors, engine_.replicas, engine_.scheduler.load()};
 }
 
 // Moves the parts of the message that the job needs into the job.
@@ -142,16 +152,15 @@ absl::Status ProgramCall::Bind(Job& job) {
   return absl::OkStatus();
 }
 
-void ProgramCall::TakeStreams(Job job) {
+void ProgramCall::TakeStreams(std::optional<int> device, Job job) {
   absl::StatusOr<StreamedCalls::Opened> opened =
-      engine_.streamed.Open(call_.caller(), job.device, StreamedBytes(*plan_));
+      engine_.streamed.Open(call_.caller(), device, StreamedBytes(*plan_));
   if (!opened.ok()) {
     if (absl::IsResourceExhausted(opened.status())) context_.metrics.CountRejection("uploads");
     return Fail(opened.status());
   }
   streamed_ = std::move(opened->call);
-  job.device = opened->device;
-  job.peer_bytes = FindPeerOperands(job.bindings, plan_->program.num_inputs, opened->device).bytes;
+  JobPlacement(Placing(), opened->device).Apply(job, plan_->program.num_inputs);
   call_.CountResponseApart(BindStreams(*plan_, opened->memory, job.bindings));
   if (plan_->num_uploads == 0) {
     v1::Uploads accepted;

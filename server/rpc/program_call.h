@@ -3,6 +3,7 @@
 #define WARPLINE_SERVER_RPC_PROGRAM_CALL_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "server/rpc/result_sinks.h"
 #include "server/schedule/fair_budget.h"
 #include "server/schedule/job.h"
+#include "server/store/placement.h"
 #include "server/store/streamed_call.h"
 
 namespace warpline {
@@ -59,7 +61,7 @@ class ProgramCall final : public std::enable_shared_from_this<ProgramCall> {
   void Receive();
   void Compile();
   void Admit();
-  void TakeStreams(Job job);
+  void TakeStreams(std::optional<int> device, Job job);
   void AwaitUploads(std::vector<Buffer> memory, Job job);
   void Queue(Job job);
   void Ran(Result result);
@@ -71,6 +73,7 @@ class ProgramCall final : public std::enable_shared_from_this<ProgramCall> {
 
   absl::Status Scan();
   absl::Status Bind(Job& job);
+  JobPlacement::Parts Placing() const;
   void SetCaller(Job& job);
   void FreeTensors() const;
   v1::Execution ExecutionOf(const Result& result) const;

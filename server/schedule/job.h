@@ -18,6 +18,7 @@
 #include "server/plan/device_program.h"
 #include "server/plan/plan.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/device_load.h"
 
 namespace warpline {
 
@@ -36,6 +37,7 @@ struct Result {
   Ticket ticket;
   VariantNames variants;
   int device = 0;
+  std::size_t peer_bytes = 0;  // Job::peer_bytes
   PhaseSeconds seconds;
 };
 
@@ -45,11 +47,15 @@ struct Job {
   // ScalarCount values for each step of the plan, in the order of the steps.
   ScalarValues scalars;
   Bindings bindings;  // one for each input and output of the plan
-  // The device that must run the job: the one that has most bytes of its resident operands, or the one where
-  // its results are to stay. Not set if any device may run it.
+  // The device that must run the job. Not set if any device may run it.
   std::optional<int> device;
-  // The memory on that device for copies of operands that lie on other devices.
+  // The part of that device's pool for copies of operands that lie on other devices and get no replica.
+  std::size_t block_bytes = 0;
+  // The bytes of operands that are copied from other devices, and an estimate of how long that takes.
   std::size_t peer_bytes = 0;
+  double peer_seconds = 0;
+  // Called when the job has ended well, if there are new replicas (Binding::copy).
+  absl::AnyInvocable<void()> copied;
   // Finds memory for resident outputs on the device that was chosen for the job. Called once, before the
   // launch, if there are any.
   absl::AnyInvocable<absl::Status(int device, Bindings& bindings) const> find_sinks;
@@ -68,6 +74,7 @@ struct Job {
   // be null.
   const std::atomic<bool>* cancelled = nullptr;
   PhaseSeconds seconds;
+  DeviceLoad::Part load;  // set by the scheduler, once the device is known
   Ticket ticket;
   [[no_unique_address]] nvtx::RequestNumber number;  // for its NVTX ranges
   std::string_view request_id;                       // valid until `done` has been called
@@ -75,16 +82,9 @@ struct Job {
   absl::AnyInvocable<void(Result)> done;
 
   // The bytes of its device's pool that the job uses while it runs.
-  std::size_t device_bytes() const { return plan->device_bytes + peer_bytes; }
-  // An estimate of how long the copies from other devices take.
-  double peer_seconds() const { return static_cast<double>(peer_bytes) / kPeerBytesPerSecond; }
+  std::size_t device_bytes() const { return plan->device_bytes + block_bytes; }
   // An estimate of how long the whole job takes on its device.
-  double device_seconds() const { return plan->device_seconds + peer_seconds(); }
-
- private:
-  // The rate of copies through the host, measured between two H200 without peer access. NVLink was ten times
-  // as fast (docs/benchmarks/2026-11-28-h200-two-gpus.md).
-  static constexpr double kPeerBytesPerSecond = 38e9;
+  double device_seconds() const { return plan->device_seconds + peer_seconds; }
 };
 
 // Returns why the job must be stopped; OK if it may go on.

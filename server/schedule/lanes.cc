@@ -32,8 +32,7 @@ std::optional<int> Lanes::DeviceWith(const Wish& wish, const std::optional<Wish>
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const std::size_t index = (first_device_ + i) % devices_.size();
     const Device& device = devices_[index];
-    if (device.free.empty() || !HasBytes(device, wish)) continue;
-    if (!wish.kept && device.ordinary >= device.lanes - kept_) continue;
+    if (!HasFree(device, wish.kept) || !HasBytes(device, wish)) continue;
     if (!MayRunOn(static_cast<int>(index), wish)) continue;
     if (but_for.has_value() && CouldServe(static_cast<int>(index), *but_for)) continue;
     if (!best.has_value() || busy(device) < busy(devices_[static_cast<std::size_t>(*best)])) {
@@ -41,6 +40,12 @@ std::optional<int> Lanes::DeviceWith(const Wish& wish, const std::optional<Wish>
     }
   }
   return best;
+}
+
+bool Lanes::HasFree(std::optional<int> only, bool kept) const {
+  if (only.has_value()) return HasFree(devices_[static_cast<std::size_t>(*only)], kept);
+  return std::any_of(devices_.begin(), devices_.end(),
+                     [&](const Device& device) { return HasFree(device, kept); });
 }
 
 std::optional<int> Lanes::DeviceFor(const Wish& wish) {
@@ -86,6 +91,16 @@ void Lanes::GiveBack(LaneRunner* lane, std::size_t pool_bytes, bool kept) {
   --(kept ? busy_kept_ : device.ordinary);
   --busy_;
   ShowBusy(device);
+}
+
+std::vector<LaneRunner*> Lanes::TakeIdle(int count, std::size_t pool_bytes) {
+  std::vector<LaneRunner*> taken;
+  for (int i = 0; i < static_cast<int>(devices_.size()) && static_cast<int>(taken.size()) < count; ++i) {
+    if (IsIdle(i) && devices_[static_cast<std::size_t>(i)].free_bytes >= pool_bytes) {
+      taken.push_back(Take(i, pool_bytes, /*kept=*/false));
+    }
+  }
+  return taken;
 }
 
 void Lanes::Forget(std::uint64_t job) {

@@ -38,6 +38,9 @@ class Lanes {
   int busy() const { return busy_; }
   // Returns how many of the busy lanes run jobs that may use the reserved lanes.
   int busy_kept() const { return busy_kept_; }
+  // Returns whether a lane is free for a job that may run on this device, or on any; `kept` is as in Wish.
+  // Cheap, because it is asked for each waiting job.
+  bool HasFree(std::optional<int> only, bool kept) const;
   // The needs of a job on a device.
   struct Wish {
     std::uint64_t job = 0;
@@ -56,6 +59,13 @@ class Lanes {
   // the lane that ran last: it has the warmest caches, the most graphs, and a thread that may still be awake.
   LaneRunner* Take(int device, std::size_t pool_bytes, bool kept);
   void GiveBack(LaneRunner* lane, std::size_t pool_bytes, bool kept);
+  // Takes a free lane of each idle device, at most `count`, with `pool_bytes` of each device's pool.
+  std::vector<LaneRunner*> TakeIdle(int count, std::size_t pool_bytes);
+  // Returns whether no lane of the device is busy.
+  bool IsIdle(int device) const {
+    const Device& of = devices_[static_cast<std::size_t>(device)];
+    return static_cast<int>(of.free.size()) == of.lanes;
+  }
   // The job no longer waits.
   void Forget(std::uint64_t job);
 
@@ -70,6 +80,10 @@ class Lanes {
 
   // Like DeviceFor, but ignores devices whose pools could serve `but_for`.
   std::optional<int> DeviceWith(const Wish& wish, const std::optional<Wish>& but_for) const;
+  // Returns whether a lane of the device is free for a job; `kept` is as in Wish.
+  bool HasFree(const Device& device, bool kept) const {
+    return !device.free.empty() && (kept || device.ordinary < device.lanes - kept_);
+  }
   bool MayRunOn(int device, const Wish& wish) const { return wish.only.value_or(device) == device; }
   bool CouldServe(int device, const Wish& wish) const {
     return MayRunOn(device, wish) && devices_[static_cast<std::size_t>(device)].pool_bytes >= wish.pool_bytes;

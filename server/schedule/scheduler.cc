@@ -39,6 +39,7 @@ Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool
       pool_(pool),
       workers_(workers),
       metrics_(metrics),
+      load_(backend.devices().size()),
       lane_shares_(
           {.lanes = lanes->size() - options.lanes_kept * static_cast<int>(backend.devices().size()),
            .seconds_max = options.running_seconds_max * static_cast<double>(backend.devices().size())}),
@@ -98,8 +99,8 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     if (bytes > largest) {
       std::string text = absl::StrCat("the request needs ", bytes, " bytes of scratch memory on device ",
                                       job.device.value_or(0), ", where its resident tensors lie");
-      if (job.peer_bytes > 0) {
-        absl::StrAppend(&text, ", ", job.peer_bytes, " of them for operands that lie on other devices");
+      if (job.block_bytes > 0) {
+        absl::StrAppend(&text, ", ", job.block_bytes, " of them for operands that lie on other devices");
       }
       absl::StrAppend(&text, "; limit ", largest, " (the server's --device-bytes)");
       FinishWith(std::move(job), absl::FailedPreconditionError(text));
@@ -111,7 +112,8 @@ Scheduler::JobId Scheduler::Submit(Job job) {
   if (options_.limits_of != nullptr) job.weight = options_.limits_of(job.caller.owner).weight;
   job.expected_seconds =
       (job.plan->alone.seconds() > 0 ? job.plan->alone.seconds() : job.plan->device_seconds) +
-      job.peer_seconds();
+      job.peer_seconds;
+  if (job.device.has_value()) job.load = load_.Add(*job.device, job.expected_seconds);
   const double cost = job.expected_seconds / job.weight;
   const bool needs_pool = job.device_bytes() > 0;
   auto queued = std::make_unique<Queued>();
@@ -128,6 +130,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
       if (small) lane_shares_.BecomeReady(claimant);
     }
     if (small) {
+      if (IsShort(queued->job)) ++short_waiting_;
       for_lane_.Push(claimant, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
     } else {
       for_memory_.Push(claimant, cost, id, std::move(queued), needs_pool);
@@ -157,6 +160,7 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
     } else if (auto ready = for_lane_.Remove(id); ready.has_value()) {
       was_ready = true;
       if (ready->slots.has_value()) NoLongerAhead(ready->queued->job);
+      if (IsShort(ready->queued->job)) --short_waiting_;
       slots.swap(ready->slots);
       cancelled = std::move(ready->queued);
     }
@@ -189,7 +193,8 @@ void Scheduler::NoLongerAhead(const Job& job) {
 }
 
 std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
-  if (for_lane_.empty() || lanes_->busy() == lanes_->size()) return std::nullopt;
+  // Every submission and every end comes through here, so it must cost little while all lanes are busy.
+  if (for_lane_.empty() || !lanes_->HasFree(std::nullopt, /*kept=*/short_waiting_ > 0)) return std::nullopt;
   std::optional<int> device;
   bool kept = false;
   std::optional<StagingPool::Pair> slots;
@@ -198,6 +203,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
     const Plan& plan = *job.plan;
     kept =
         options_.lanes_kept > 0 && IsShort(job) && for_lane_.LeadOf(job.caller.claimant) <= kMaxLeadSeconds;
+    if (!lanes_->HasFree(job.device, kept)) return false;
     if (!kept && !IsShort(job)) {
       const MonotonicTime now = MonotonicClock::now();
       if (!lane_shares_.MayStart(job.caller.claimant, job.device_seconds(), now)) {
@@ -222,6 +228,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
                 .slots = ready->slots.has_value() ? *std::move(ready->slots) : *std::move(slots),
                 .copied = ready->slots.has_value()};
   if (staged.copied) NoLongerAhead(staged.queued->job);
+  if (IsShort(staged.queued->job)) --short_waiting_;
   ShowDepth();
   Matched matched;
   const bool idle = lanes_->busy() == 0 && for_lane_.empty() && for_memory_.empty() && !first_.has_value() &&
@@ -232,11 +239,19 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   // graph.
   matched.urgent =
       kept && lanes_->busy_kept() < options_.lanes_kept && (options_.always_urgent || long_running_ > 0);
-  if (const Job& job = staged.queued->job; !IsShort(job)) {
+  Job& job = staged.queued->job;
+  if (!IsShort(job)) {
     ++long_running_;
     lane_shares_.Start(job.caller.claimant, job.device_seconds());
   }
-  matched.lane = lanes_->Take(*device, staged.queued->job.device_bytes(), kept);
+  if (job.load.empty()) job.load = load_.Add(*device, job.expected_seconds);
+  const bool shared = !job.device.has_value() && job.plan->max_parts > 1 && lanes_->IsIdle(*device);
+  matched.lane = lanes_->Take(*device, job.device_bytes(), kept);
+  if (shared) {
+    for (LaneRunner* const lane : lanes_->TakeIdle(job.plan->max_parts - 1, job.device_bytes())) {
+      matched.helpers.emplace_back(lane, load_.Add(lane->device(), job.expected_seconds));
+    }
+  }
   matched.staged = std::move(staged);
   return matched;
 }

@@ -25,6 +25,7 @@
 #include "server/observe/metrics.h"
 #include "server/observe/nvtx.h"
 #include "server/observe/owner_metrics.h"
+#include "server/schedule/device_load.h"
 #include "server/schedule/fair_queue.h"
 #include "server/schedule/job.h"
 #include "server/schedule/lane_shares.h"
@@ -47,6 +48,9 @@ namespace warpline {
 // (Plan::device_bytes), and so do copies of operands that lie on other devices. Such a job is matched only
 // with a device whose pool has enough bytes left. The first job that has to wait for a pool is not passed by
 // others that need a pool; those that need none do pass.
+//
+// A large job that can be cut and that finds several devices idle runs on all of them, each with its own link
+// to the host (Plan::max_parts). It counts as a job of the first.
 //
 // Some lanes are reserved for short jobs, and the kernels of that many short jobs have priority over those of
 // long jobs. So short jobs neither wait for a long job to end nor behind long kernels that were launched
@@ -98,6 +102,7 @@ class Scheduler {
   void Cancel(JobId id, const absl::Status& why);
   // Returns whether any job has a lane.
   bool IsBusy();
+  const DeviceLoad& load() const { return load_; }
 
  private:
   // These types are the stages of a job in the scheduler: each stage is made from the previous one.
@@ -117,6 +122,8 @@ class Scheduler {
   struct Matched {  // has a lane
     Staged staged;
     LaneRunner* lane = nullptr;
+    // Lanes of other devices, which share the program, and its load there.
+    std::vector<std::pair<LaneRunner*, DeviceLoad::Part>> helpers;
     bool kept = false;    // may use the reserved lanes
     bool alone = false;   // nothing else runs or waits; a short job ignores long jobs here
     bool urgent = false;  // see StagedProgram
@@ -124,6 +131,7 @@ class Scheduler {
     RunningRequest request;
   };
   struct Copying;  // workers are writing its payload
+  struct Shared;   // several devices share its program
   // Waits for a lane; small jobs have no memory yet.
   struct Ready {
     std::unique_ptr<Queued> queued;
@@ -185,6 +193,7 @@ class Scheduler {
   void Start(Matched matched);
   bool MayRunHere(const Matched& matched) const;
   void Run(Matched& matched);
+  void RunShared(Matched matched, StagedProgram program);
   void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
   // Lets a job whose device has a fragmented pool wait at its old place.
   void PutBack(Matched& matched);
@@ -198,12 +207,14 @@ class Scheduler {
   StagingPool& pool_;
   WorkerPool& workers_;
   Metrics& metrics_;
+  DeviceLoad load_;
   Mutex mutex_;
   JobId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   FairQueue<std::unique_ptr<Queued>> for_memory_ ABSL_GUARDED_BY(mutex_);  // large jobs
   std::optional<First> first_ ABSL_GUARDED_BY(mutex_);                     // taken from for_memory_
   FairQueue<Ready> for_lane_ ABSL_GUARDED_BY(mutex_);
-  int long_running_ ABSL_GUARDED_BY(mutex_) = 0;  // jobs with a lane that are not short
+  int short_waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // short jobs in for_lane_
+  int long_running_ ABSL_GUARDED_BY(mutex_) = 0;   // jobs with a lane that are not short
   LaneShares lane_shares_ ABSL_GUARDED_BY(mutex_);
   // When to look again at jobs that LaneShares holds back: they may be allowed to start as time passes.
   MonotonicTime look_again_ ABSL_GUARDED_BY(mutex_) = kNever;

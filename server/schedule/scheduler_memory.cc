@@ -112,7 +112,11 @@ void Scheduler::OnCopied(Copying& copying) {
     const JobId id = staged.queued->id;
     MutexLock lock(&mutex_);
     const bool needs_pool = job.device_bytes() > 0;
-    if (!IsShort(job)) lane_shares_.BecomeReady(claimant);
+    if (IsShort(job)) {
+      ++short_waiting_;
+    } else {
+      lane_shares_.BecomeReady(claimant);
+    }
     for_lane_.Push(claimant, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)},
                    needs_pool);
     ShowDepth();

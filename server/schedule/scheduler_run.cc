@@ -32,6 +32,7 @@ bool Scheduler::MayRunHere(const Matched& matched) const {
   if (job.find_sinks != nullptr && !backend_.HasResidentAtHand(matched.lane->device(), job.sink_bytes)) {
     return false;
   }
+  if (!matched.helpers.empty()) return false;
   if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.compiled.get())) return false;
   // Only threads that have nothing else to do may wait for a device.
   return !job.crowded || !backend_.launches_asynchronously() || MayWaitHere();
@@ -89,9 +90,49 @@ void Scheduler::Run(Matched& matched) {
   if (options_.watchdog != nullptr) {
     matched.running = options_.watchdog->Started(lane->device(), job.device_seconds());
   }
+  if (!matched.helpers.empty()) return RunShared(std::move(matched), program);
   lane->lane().Launch(program, [this, launched, matched = std::move(matched)](LaunchReport report) mutable {
     OnLaunched(matched, launched, std::move(report));
   });
+}
+
+// Ends with the last of its parts.
+struct Scheduler::Shared {
+  explicit Shared(Matched job) : matched(std::move(job)), left(matched.helpers.size() + 1) {}
+
+  Matched matched;
+  const MonotonicTime launched = MonotonicClock::now();
+  Mutex mutex;
+  std::size_t left ABSL_GUARDED_BY(mutex);
+  LaunchReport report ABSL_GUARDED_BY(mutex);
+};
+
+void Scheduler::RunShared(Matched matched, StagedProgram program) {
+  const auto shared = std::make_shared<Shared>(std::move(matched));
+  std::vector<LaneRunner*> lanes;
+  for (const auto& [lane, load] : shared->matched.helpers) lanes.push_back(lane);
+  lanes.push_back(shared->matched.lane);
+  const auto end_part = [this, shared](LaunchReport report) {
+    LaunchReport whole;
+    {
+      MutexLock lock(&shared->mutex);
+      shared->report.status.Update(report.status);
+      shared->report.shared |= report.shared;
+      shared->report.pool_in_pieces |= report.pool_in_pieces;
+      if (!report.variants.empty()) shared->report.variants = std::move(report.variants);
+      if (--shared->left > 0) return;
+      whole = std::move(shared->report);
+    }
+    OnLaunched(shared->matched, shared->launched, std::move(whole));
+  };
+  program.wait_briefly = false;
+  program.parts = static_cast<int>(lanes.size());
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    program.part = static_cast<int>(i);
+    // This thread launches the last part, after which the job may have ended.
+    if (i + 1 == lanes.size()) return lanes[i]->lane().Launch(program, end_part);
+    lanes[i]->Post([lane = lanes[i], program, end_part] { lane->lane().Launch(program, end_part); });
+  }
 }
 
 void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report) {
@@ -111,20 +152,25 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   result.status = std::move(report.status);
   result.variants = std::move(report.variants);
   result.device = matched.lane->device();
+  result.peer_bytes = job.peer_bytes;
   result.output = std::move(matched.staged.slots.output);
   result.bindings = std::move(job.bindings);
   matched.staged.slots.input.Release();
   // Alone the job would have taken at most this time, so a shorter time is informative even if it was shared.
-  const bool informs =
-      job.peer_bytes == 0 && (!report.shared || job.seconds.device < job.plan->alone.seconds());
+  const bool informs = job.peer_bytes == 0 && matched.helpers.empty() &&
+                       (!report.shared || job.seconds.device < job.plan->alone.seconds());
+  if (result.status.ok() && job.copied != nullptr) job.copied();
   if (result.status.ok() && informs) job.plan->alone.Measured(job.seconds.device);
+  const auto devices = static_cast<double>(1 + matched.helpers.size());
   const double charged =
-      std::min(job.seconds.device,
-               ChargedSeconds(job.seconds.device, report.shared, job.plan->alone, job.plan->device_seconds) +
-                   job.peer_seconds());
+      devices * std::min(job.seconds.device, ChargedSeconds(job.seconds.device, report.shared,
+                                                            job.plan->alone, job.plan->device_seconds) +
+                                                 job.peer_seconds);
   if (options_.owner_metrics != nullptr) {
     options_.owner_metrics->Of(job.caller.owner).device_seconds.Add(charged);
   }
+  job.load.End();
+  for (auto& [helper, load] : matched.helpers) load.End();
   FreeLane(matched, job, charged);
   // First the answer, because a client waits for it; then other jobs, of which there may be many to start.
   Finish(std::move(job), std::move(result));
@@ -142,7 +188,9 @@ void Scheduler::PutBack(Matched& matched) {
   const double cost = job.expected_seconds / job.weight;
   const JobId id = queued.id;
   MutexLock lock(&mutex_);
-  if (!IsShort(job)) {
+  if (IsShort(job)) {
+    ++short_waiting_;
+  } else {
     lane_shares_.Arrive(claimant);
     lane_shares_.BecomeReady(claimant);
   }
@@ -160,6 +208,9 @@ void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds)
   for_lane_.Charge(job.caller.claimant, difference);
   if (matched.staged.copied) for_memory_.Charge(job.caller.claimant, difference);
   lanes_->GiveBack(matched.lane, job.device_bytes(), matched.kept);
+  for (const auto& [helper, load] : matched.helpers) {
+    lanes_->GiveBack(helper, job.device_bytes(), /*kept=*/false);
+  }
   if (!IsShort(job)) {
     --long_running_;
     lane_shares_.End(job.caller.claimant, job.device_seconds());

@@ -135,18 +135,24 @@ SetValue MetricsAddress(std::string& variable) {
   };
 }
 
-SetValue Ordinals(std::vector<int>& variable) {
+SetValue DeviceNames(std::vector<std::string>& variable) {
   return [&variable](const std::string& text) {
-    std::vector<int> ordinals;
+    std::vector<std::string> names;
     if (text != "all") {
       for (const absl::string_view part : absl::StrSplit(text, ',')) {
+        std::string name(part);
         int ordinal = 0;
-        if (!absl::SimpleAtoi(part, &ordinal) || ordinal < 0) return MustBe("all, or ordinals like 0,1");
-        if (absl::c_linear_search(ordinals, ordinal)) return MustBe("each ordinal once");
-        ordinals.push_back(ordinal);
+        const bool is_ordinal = absl::SimpleAtoi(part, &ordinal) && ordinal >= 0;
+        if (absl::StartsWith(part, "MIG-")) {
+          return MustBe("ordinals or UUIDs of whole GPUs; CUDA_VISIBLE_DEVICES chooses a MIG instance");
+        }
+        if (!is_ordinal && !absl::StartsWith(part, "GPU-"))
+          return MustBe("all, or devices like 0,1 or GPU-1a2b");
+        if (absl::c_linear_search(names, name)) return MustBe("each device once");
+        names.push_back(std::move(name));
       }
     }
-    variable = std::move(ordinals);
+    variable = std::move(names);
     return absl::OkStatus();
   };
 }

@@ -52,8 +52,8 @@ SetValue Addresses(std::vector<std::string>& variable);
 // One host:port, or empty.
 SetValue MetricsAddress(std::string& variable);
 
-// "0,2", without repetitions; empty for "all".
-SetValue Ordinals(std::vector<int>& variable);
+// "0,GPU-1a2b", without repetitions: ordinals, or UUIDs as `nvidia-smi -L` prints them; empty for "all".
+SetValue DeviceNames(std::vector<std::string>& variable);
 
 // The name of an owner, like NAME in "token:NAME" of the file of --tokens.
 SetValue TokenName(std::string& variable);

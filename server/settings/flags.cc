@@ -86,10 +86,10 @@ void AddIdentityAndTls(FlagAdder flags, ServerOptions& o) {
 void AddDevices(FlagAdder flags, ServerOptions& o) {
   flags.Add("backend", "NAME", OneOf(o.backend, {"auto", "cuda", "cpu"}),
             "auto, cuda or cpu. Default auto: cuda if there is a GPU.");
-  flags.Add(
-      "devices", "LIST", Ordinals(o.devices),
-      "all (default): every GPU that is usable and has free memory; or CUDA ordinals such as 0,2. An ordinal "
-      "that cannot be used is an error.");
+  flags.Add("devices", "LIST", DeviceNames(o.devices),
+            "all (default): every GPU that is usable and has free memory; or CUDA ordinals and UUIDs "
+            "(nvidia-smi -L) "
+            "such as 0,GPU-1a2b. One that cannot be used is an error.");
   flags.Add(
       "lanes", "N", Integer(o.lanes, 0, 64),
       "Lanes per device, 1 to 64; 0 (default): 8 on cuda, one per core up to 4 on cpu. On cuda a quarter is "

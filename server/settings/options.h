@@ -22,7 +22,7 @@ struct ServerOptions {
   std::string tokens;                             // file of owners; empty: no identities
   bool insecure = false;                          // allows both beyond loopback without TLS
   std::string backend = "auto";                   // auto, cuda or cpu
-  std::vector<int> devices;                       // CUDA ordinals; empty: all
+  std::vector<std::string> devices;               // CUDA ordinals or UUIDs; empty: all
   int lanes = 0;                                  // per device; 0: depends on the backend
   int kept_multiprocessors = 0;                   // per device, for short jobs
   std::int64_t max_inline_bytes = std::int64_t{256} << 20;

@@ -256,7 +256,8 @@ TensorStore::Info TensorStore::InfoOf(const Entry& entry) const {
           .spec = entry.spec,
           .device = entry.memory.place().device,
           .ttl = std::max(left, absl::ZeroDuration()),
-          .missing_bytes = entry.complete ? 0 : entry.spec.bytes - entry.written.bytes()};
+          .missing_bytes = entry.complete ? 0 : entry.spec.bytes - entry.written.bytes(),
+          .replicas = {}};
 }
 
 absl::StatusOr<std::shared_ptr<TensorStore::Entry>> TensorStore::Find(OwnerId owner, std::string_view id,
@@ -357,7 +358,10 @@ std::vector<TensorStore::Info> TensorStore::List(OwnerId owner, std::string_view
   MutexLock lock(&mutex_);
   for (auto entry = entries_.upper_bound(Key(owner, after));
        entry != entries_.end() && entry->first.first == owner && infos.size() < count; ++entry) {
-    if (entry->second->call == nullptr) infos.push_back(InfoOf(*entry->second));
+    if (entry->second->call != nullptr) continue;
+    infos.push_back(InfoOf(*entry->second));
+    if (options_.replicas != nullptr)
+      infos.back().replicas = options_.replicas->DevicesOf(entry->second->memory);
   }
   return infos;
 }

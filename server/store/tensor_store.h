@@ -30,6 +30,7 @@
 #include "server/observe/owner_metrics.h"
 #include "server/schedule/fair_budget.h"
 #include "server/store/byte_ranges.h"
+#include "server/store/replicas.h"
 #include "server/store/secret_id.h"
 #include "server/store/streamed_call.h"
 
@@ -49,6 +50,7 @@ class TensorStore {
     std::vector<std::size_t> device_bytes;  // maximum for all tensors of each device
     LimitsOf limits_of = nullptr;
     OwnerMetrics* owner_metrics = nullptr;  // null if there are no identities
+    const Replicas* replicas = nullptr;     // for List; may be null. Outlives the store.
   };
   using AllocateMemory = std::function<absl::StatusOr<Buffer>(int device, std::size_t bytes)>;
 
@@ -59,6 +61,7 @@ class TensorStore {
     int device = 0;
     absl::Duration ttl;             // length of the lease that remains if the tensor is not used
     std::size_t missing_bytes = 0;  // bytes that must still be written before it can be read
+    Replicas::Devices replicas;     // the devices that have one; set by List only
   };
 
  private:

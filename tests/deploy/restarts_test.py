@@ -259,6 +259,83 @@ def tensors_behind_haproxy(bin_dir, directory):
         print(f"HAProxy: {clients} clients with tensors, none of which met two servers")
 
 
+class TensorClient:
+    """Transposes one tensor again and again, by calls with one affinity, and puts it anew when its server is gone."""
+
+    def __init__(self, messages, address, number):
+        self.messages, self.metadata = messages, [("x-warpline-affinity", f"client-{number}")]
+        self.array = np.arange(64, dtype=np.float32).reshape(8, 8) + number
+        self.answers, self.losses, self.error = 0, 0, None
+        self.stopping = threading.Event()
+        self.channel = grpc.insecure_channel(address, options=PLAIN)
+        self.thread = threading.Thread(target=self.loop)
+
+    def call(self, method, request, response):
+        call = self.channel.unary_unary(f"/warpline.v1.{method}")
+        return response.FromString(call(request.SerializeToString(), timeout=PATIENCE_SECONDS, metadata=self.metadata))
+
+    def put(self):
+        m = self.messages
+        request = m.CreateRequest(data_type=m.DATA_TYPE_F32, shape=self.array.shape)
+        tensor = self.call("TensorService/Create", request, m.CreateResponse).tensor.resident
+        chunk = m.PutRequest(id=tensor.id, data=self.array.tobytes()).SerializeToString()
+        self.channel.stream_unary("/warpline.v1.TensorService/Put")(iter([chunk]), timeout=PATIENCE_SECONDS,
+                                                                    metadata=self.metadata)
+        return tensor
+
+    def loop(self):
+        m, tensor = self.messages, None
+        while not self.stopping.is_set():
+            try:
+                tensor = tensor or self.put()
+                request = m.TransposeRequest(x=m.Tensor(resident=tensor))
+                answer = self.call("KernelService/Transpose", request, m.TransposeResponse)
+                if answer.y.inline != self.array.T.tobytes():
+                    self.error = "a result is wrong"
+                self.answers += 1
+            except grpc.RpcError as error:
+                if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.FAILED_PRECONDITION):
+                    self.error = f"{error.code().name}: {error.details()}"
+                self.losses += tensor is not None
+                tensor = None
+                time.sleep(0.05)
+
+
+def one_of_two_is_lost(bin_dir, directory, messages):
+    """A daemon for each GPU: the end of one is seen by the clients whose tensors it had, and by nobody else."""
+    with contextlib.ExitStack() as stack:
+        daemons = [Daemon(bin_dir, stack) for _ in range(2)]
+        address, _ = start_haproxy(stack, directory, daemons)
+        clients = {0: [], 1: []}
+        # One after the other, so that the daemon that has the tensor of each is known.
+        while not all(clients.values()) or sum(map(len, clients.values())) < 8:
+            client = TensorClient(messages, address, sum(map(len, clients.values())))
+            before = [daemon.begun("Create") for daemon in daemons]
+            client.thread.start()
+            stack.callback(client.thread.join)
+            stack.callback(client.stopping.set)
+            wait_until("a client has an answer", lambda: client.answers > 0 or client.error)
+            came = [daemon.begun("Create") > count for daemon, count in zip(daemons, before)]
+            clients[came.index(True)].append(client)
+        # Of calls without tensors, too: HAProxy sends those that were not begun to the other daemon.
+        others = CppClients(bin_dir, address, 10)
+        time.sleep(0.5)
+        daemons[0].stop(signal.SIGKILL)
+        answers = [client.answers for client in clients[0] + clients[1]]
+        for client, before in zip(clients[0] + clients[1], answers):
+            wait_until("every client gets answers again", lambda: client.answers > before + 100 or client.error)
+        for where, group in clients.items():
+            for client in group:
+                if client.error or client.losses != (1 if where == 0 else 0):
+                    sys.exit(f"one of two is lost: a client of {where} lost {client.losses} tensors, error {client.error}")
+        daemons[0].start()
+        counts = others.end()
+        if any(code != "OK" for _, code in counts):
+            sys.exit(f"one of two is lost: {counts}")
+        print(f"HAProxy, SIGKILL of one: {len(clients[0])} clients put their tensors again, {len(clients[1])} saw nothing",
+              flush=True)
+
+
 class LargeCall:
     """One transpose of 200 MiB in ranges, by the command line. Its result is compared at its end."""
 
@@ -339,6 +416,7 @@ def main():
         messages = stub_messages(directory)
         behind_haproxy(bin_dir, directory, messages, 10 if full else 2)
         tensors_behind_haproxy(bin_dir, directory)
+        one_of_two_is_lost(bin_dir, directory, messages)
         large_calls(bin_dir, directory)
         balanced_by_the_client(bin_dir, messages, 10 if full else 2)
         with_retries(bin_dir, messages, 10 if full else 3)

@@ -21,17 +21,18 @@ def seconds(text):
     return float(re.fullmatch(r"(\d+)s?", text)[1])
 
 
-def unit_value(name):
-    return re.search(rf"^{name}=(.*)$", (FOLDER / "warplined.service").read_text(), re.M)[1]
-
-
 class UnitTest(unittest.TestCase):
+    SOURCE = "warplined.service"
+
+    def unit_value(self, name):
+        return re.search(rf"^{name}=(.*)$", (FOLDER / self.SOURCE).read_text(), re.M)[1]
+
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         # As installed, but for the paths.
-        self.unit = pathlib.Path(self.folder.name) / "warplined.service"
-        self.unit.write_text((FOLDER / "warplined.service").read_text()
+        self.unit = pathlib.Path(self.folder.name) / self.SOURCE.replace("@", "@0")
+        self.unit.write_text((FOLDER / self.SOURCE).read_text()
                              .replace("/usr/local/bin/warplined", str(WARPLINED))
                              .replace("/etc/warpline/", f"{FOLDER}/"))
 
@@ -44,7 +45,7 @@ class UnitTest(unittest.TestCase):
 
     def test_systemd_takes_it_without_a_word(self):
         code, text = self.analyze("verify", "--man=no")
-        own = [line for line in text.splitlines() if "warplined.service" in line]
+        own = [line for line in text.splitlines() if self.unit.name in line]
         self.assertEqual((code, own), (0, []), text)
 
     def test_it_takes_the_addition_to_haproxys_too(self):
@@ -71,7 +72,37 @@ class UnitTest(unittest.TestCase):
 
     def test_it_waits_longer_for_the_end_than_the_daemon_for_its_calls(self):
         grace = re.search(r'^grace = "(.*)"$', (FOLDER / "warplined.toml").read_text(), re.M)[1]
-        self.assertGreater(seconds(unit_value("TimeoutStopSec")), seconds(grace) + 2)
+        self.assertGreater(seconds(self.unit_value("TimeoutStopSec")), seconds(grace) + 2)
+
+
+class TemplateTest(UnitTest):
+    """The unit of one daemon for each GPU: all that holds for the other one, which it must not grow apart from."""
+
+    SOURCE = "warplined@.service"
+
+    def test_only_what_an_instance_needs_differs(self):
+        def lines(name):
+            text = (FOLDER / name).read_text().splitlines()
+            return [line for line in text if line and not line.startswith("#")]
+
+        own, common = lines(self.SOURCE), lines(UnitTest.SOURCE)
+        self.assertEqual([line for line in common if line not in own],
+                         ["Description=warpline GPU kernel server", "RuntimeDirectory=warpline"])
+        self.assertEqual([line for line in own if line not in common],
+                         ["Description=warpline GPU kernel server on GPU %i", "Environment=CUDA_DEVICE_ORDER=PCI_BUS_ID",
+                          "Environment=CUDA_VISIBLE_DEVICES=%i", "Environment=WARPLINED_BACKEND=cuda",
+                          "Environment=WARPLINED_LISTEN=unix:/run/warpline-%i/grpc",
+                          "Environment=WARPLINED_METRICS_LISTEN=127.0.0.1:0", "EnvironmentFile=-/etc/warpline/warplined@%i.env",
+                          "RuntimeDirectory=warpline-%i"])
+
+    def test_the_daemon_takes_its_environment_before_the_common_file(self):
+        text = (FOLDER / self.SOURCE).read_text().replace("%i", "1")
+        environment = dict(re.findall(r"^Environment=(\w+)=(.*)$", text, re.M))
+        done = subprocess.run([WARPLINED, "--check-config", f"--config={FOLDER}/warplined.toml"], capture_output=True,
+                              text=True, timeout=60, env={**os.environ, **environment})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for line in ('listen = "unix:/run/warpline-1/grpc"', 'metrics-listen = "127.0.0.1:0"', 'backend = "cuda"'):
+            self.assertIn(line, done.stdout)
 
 
 class ConfigTest(unittest.TestCase):

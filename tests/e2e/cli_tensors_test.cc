@@ -137,7 +137,7 @@ TEST_F(CliTensorsTest, ListsThem) {
   EXPECT_THAT(Tensors(), MatchesRegex(id + "  f32\\[2,3\\]  device 0  24 bytes  3[56]..? s left\n"));
   EXPECT_THAT(Run("warpline tensors --json").out,
               StartsWith("[{\"id\":\"" + id +
-                         "\",\"dtype\":\"f32\",\"shape\":[2,3],\"device\":0,"
+                         "\",\"dtype\":\"f32\",\"shape\":[2,3],\"device\":0,\"replicas\":[],"
                          "\"size_bytes\":24,\"missing_bytes\":0,\"ttl_seconds\":3"));
 }
 

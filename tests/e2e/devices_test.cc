@@ -2,16 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "tests/e2e/tensors.h"
 
 namespace warpline {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr std::int64_t kSide = 64;
 constexpr std::size_t kBytes = kSide * kSide * sizeof(float);
@@ -59,15 +64,95 @@ class DevicesTest : public ::testing::Test {
   int devices_ = 0;
 };
 
-TEST_F(DevicesTest, OperandsOnDifferentDevicesAreMultiplied) {
+TEST_F(DevicesTest, OperandsOnDifferentDevicesAreMultipliedAndTheCopyStays) {
   const v1::TensorInfo a = Filled(2, 0), b = Filled(3, 1);
   // More often than a lane needs to make a graph of the launch.
   for (int i = 0; i < 40; ++i) {
     const auto answer = Multiply(a, b);
     ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
     EXPECT_THAT(F32Values(answer.response.d()), Each(2 * 3 * kSide));
+    EXPECT_EQ(answer.response.execution().device(), 0);
+    EXPECT_EQ(answer.response.execution().peer_bytes(), i == 0 ? kBytes : 0);
   }
-  EXPECT_EQ(daemon_.Metric("warpline_peer_copy_bytes_total"), 40 * kBytes);
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_peer_copy_bytes_total", "", kBytes));
+}
+
+TEST_F(DevicesTest, ReplicasAreShownAndEndWithTheirTensor) {
+  const v1::TensorInfo a = Filled(2, 0), b = Filled(3, 1);
+  ASSERT_TRUE(Multiply(a, b).status.ok());
+  std::map<std::string, std::vector<int>> replicas;
+  const auto listed = tensors_.List();
+  for (const v1::TensorInfo& tensor : listed.response.tensors()) {
+    replicas[tensor.resident().id()].assign(tensor.replicas().begin(), tensor.replicas().end());
+  }
+  EXPECT_THAT(replicas[a.resident().id()], IsEmpty());
+  EXPECT_THAT(replicas[b.resident().id()], ElementsAre(0));
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_device_memory_bytes", "device=\"0\",state=\"replicas\"", kBytes));
+  ASSERT_TRUE(tensors_.Drop(b.resident().id()).status.ok());
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_device_memory_bytes", "device=\"0\",state=\"replicas\"", 0));
+}
+
+TEST_F(DevicesTest, ReplicasTakeNoRoomFromTensors) {
+  const v1::TensorInfo a = Filled(2, 0);
+  std::vector<v1::TensorInfo> others;
+  for (int i = 0; i < 50; ++i) {
+    others.push_back(Filled(3, 1));
+    ASSERT_TRUE(Multiply(a, others.back()).status.ok());
+  }
+  EXPECT_TRUE(
+      daemon_.AwaitMetric("warpline_device_memory_bytes", "device=\"0\",state=\"replicas\"", 50 * kBytes));
+  // All that --resident-bytes promises, but for `a`.
+  v1::CreateRequest request;
+  request.set_data_type(v1::DATA_TYPE_U8);
+  request.add_shape((std::int64_t{256} << 20) - static_cast<std::int64_t>(kBytes));
+  request.set_device(0);
+  const auto created =
+      CallStub<v1::CreateResponse>(tensors_.stub(), &v1::TensorService::Stub::Create, request);
+  EXPECT_TRUE(created.status.ok()) << created.status.error_message();
+}
+
+TEST_F(DevicesTest, ATensorThatManyReadIsServedByAllDevices) {
+  // A product with one column of it takes less time than copying it, so it must wait for several.
+  constexpr std::int64_t kRows = 4096;
+  v1::CreateRequest request;
+  request.set_data_type(v1::DATA_TYPE_F32);
+  request.add_shape(kRows);
+  request.add_shape(kRows);
+  request.set_device(1);
+  const auto created =
+      CallStub<v1::CreateResponse>(tensors_.stub(), &v1::TensorService::Stub::Create, request);
+  ASSERT_TRUE(created.status.ok()) << created.status.error_message();
+  const v1::ResidentTensor hot = created.response.tensor().resident();
+  const std::vector<float> ones(kRows * kRows, 1);
+  ASSERT_TRUE(
+      tensors_.Put(hot.id(), 0, {reinterpret_cast<const char*>(ones.data()), ones.size() * sizeof(float)})
+          .status.ok());
+  Mutex mutex;
+  std::set<int> devices;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 32; ++i) {
+    clients.emplace_back([&] {
+      const auto stub = v1::KernelService::NewStub(daemon_.Channel());
+      v1::GemmRequest product;
+      *product.mutable_a()->mutable_resident() = hot;
+      v1::Tensor& b = *product.mutable_b();
+      b.set_data_type(v1::DATA_TYPE_F32);
+      b.add_shape(kRows);
+      b.add_shape(16);
+      b.set_inline_(ones.data(), kRows * 16 * sizeof(float));
+      for (int k = 0; k < 20; ++k) {
+        const auto answer = CallStub<v1::GemmResponse>(*stub, &v1::KernelService::Stub::Gemm, product);
+        ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+        EXPECT_THAT(F32Values(answer.response.d()), Each(kRows));
+        MutexLock lock(&mutex);
+        devices.insert(answer.response.execution().device());
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(devices.size(), static_cast<std::size_t>(devices_));
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_peer_copy_bytes_total", "",
+                                  (devices_ - 1) * ones.size() * sizeof(float)));
 }
 
 TEST_F(DevicesTest, AnOperandThatIsUsedTwiceIsCopiedOnce) {
@@ -92,7 +177,7 @@ TEST_F(DevicesTest, AnOperandThatIsUsedTwiceIsCopiedOnce) {
   const auto answer = CallStub<v1::RunResponse>(*kernels_, &v1::KernelService::Stub::Run, request);
   ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
   EXPECT_THAT(F32Values(answer.response.outputs(0).tensor()), Each(6));
-  EXPECT_EQ(daemon_.Metric("warpline_peer_copy_bytes_total"), kBytes);
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_peer_copy_bytes_total", "", kBytes));
 }
 
 TEST_F(DevicesTest, ARequestRunsWhereMostOfItsBytesLie) {
@@ -119,7 +204,7 @@ TEST_F(DevicesTest, TensorsAndResultsOfOneClientLieTogether) {
   const auto answer = Multiply(made[0], made[1], 60);
   ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
   EXPECT_EQ(answer.response.execution().device(), *devices.begin());
-  EXPECT_EQ(daemon_.Metric("warpline_peer_copy_bytes_total"), 0);
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_peer_copy_bytes_total", "", 0));
   // Another client goes to another device, where there is more room.
   Tensors other(daemon_.Channel());
   const auto created = other.Create(v1::DATA_TYPE_F32, {kSide, kSide});

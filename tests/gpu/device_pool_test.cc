@@ -110,7 +110,7 @@ TEST_F(DevicePoolTest, TenThousandBlocksTakeNothingMoreOfTheDevice) {
 
 // Each job takes most of the pool, so that one runs at a time though four lanes are free.
 TEST_F(DevicePoolTest, JobsWaitForThePoolAndAllSucceed) {
-  auto backend = CreateCudaBackend({.devices = {0},
+  auto backend = CreateCudaBackend({.devices = {"0"},
                                     .lane_bytes = kMiB,
                                     .lanes = 4,
                                     .device_bytes = 68 * kMiB,  // a pool of 64 MiB

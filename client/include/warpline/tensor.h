@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "kernels/dtype.h"
@@ -37,6 +38,8 @@ struct TensorInfo {
   std::size_t bytes = 0;
   // The bytes that must still be put before the tensor can be read.
   std::size_t missing_bytes = 0;
+  // The ordinals of further devices that have a copy at present. Only ListTensors sets this.
+  std::vector<int> replicas{};
   // The time that its lease still lasts if it is neither used nor renewed.
   absl::Duration ttl{};
 };

@@ -17,6 +17,7 @@ v1::TensorInfo ToProto(const TensorStore::Info& info) {
   proto.set_device(info.device);
   proto.set_size_bytes(static_cast<std::int64_t>(info.spec.bytes));
   proto.set_missing_bytes(static_cast<std::int64_t>(info.missing_bytes));
+  proto.mutable_replicas()->Assign(info.replicas.begin(), info.replicas.end());
   return proto;
 }
 

@@ -71,6 +71,8 @@ TEST(FormatInfoTest, TellsWhatResidentTensorsMayHave) {
   device.set_memory_bytes(std::int64_t{9} << 20);
   device.set_resident_bytes(std::int64_t{3} << 20);
   EXPECT_THAT(FormatInfo(info), HasSubstr("H200, 4 lanes, 9 MiB, 3 MiB for resident tensors\n"));
+  device.set_replica_bytes(std::int64_t{2} << 20);
+  EXPECT_THAT(FormatInfo(info), HasSubstr(", 3 MiB for resident tensors, 2 MiB for replicas\n"));
 }
 
 TEST(FormatTensorsTest, HasALineForEachTensor) {
@@ -81,16 +83,18 @@ TEST(FormatTensorsTest, HasALineForEachTensor) {
        .device = 1,
        .bytes = 1,
        .missing_bytes = 1,
+       .replicas = {3, 5},
        .ttl = absl::Seconds(0.25)}};
   EXPECT_EQ(FormatTensors(tensors, false),
             "1   f32[2,3]  device 0  24 bytes  600 s left\n"
-            "22  bool[]    device 1  1 bytes, 1 still to come  0 s left\n");
-  EXPECT_EQ(FormatTensors(tensors, true),
-            R"([{"id":"1","dtype":"f32","shape":[2,3],"device":0,"size_bytes":24,"missing_bytes":0,)"
-            R"("ttl_seconds":600.0},)"
-            R"({"id":"22","dtype":"bool","shape":[],"device":1,"size_bytes":1,"missing_bytes":1,)"
-            R"("ttl_seconds":0.25}])"
-            "\n");
+            "22  bool[]    device 1, replicas on 3,5  1 bytes, 1 still to come  0 s left\n");
+  EXPECT_EQ(
+      FormatTensors(tensors, true),
+      R"([{"id":"1","dtype":"f32","shape":[2,3],"device":0,"replicas":[],"size_bytes":24,"missing_bytes":0,)"
+      R"("ttl_seconds":600.0},)"
+      R"({"id":"22","dtype":"bool","shape":[],"device":1,"replicas":[3,5],"size_bytes":1,"missing_bytes":1,)"
+      R"("ttl_seconds":0.25}])"
+      "\n");
   EXPECT_EQ(FormatTensors({}, false), "");
   EXPECT_EQ(FormatTensors({}, true), "[]\n");
 }

@@ -233,6 +233,7 @@ TEST(CutProgramTest, PiecesOfTheDefaultSize) {
     const auto cutting = CutProgram(program, PlanMemory(program), std::size_t{1} << 40, CutOptions());
     ASSERT_TRUE(cutting.has_value()) << ToString(shape);
     EXPECT_EQ(cutting->pieces.size(), pieces) << ToString(shape);
+    EXPECT_EQ(cutting->MaxParts(), static_cast<int>(pieces) / 4);
     for (const Piece& piece : cutting->pieces) {
       EXPECT_GE(piece.in.width, 1024u) << ToString(shape);
       EXPECT_GE(piece.out.width, 1024u) << ToString(shape);

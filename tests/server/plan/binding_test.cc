@@ -35,7 +35,8 @@ TEST_F(OperandsTest, OperandsOfOtherDevicesGetAlignedPlacesInOneBlock) {
   EXPECT_EQ(peers.copies[0].offset, 0u);
   EXPECT_EQ(peers.copies[1].binding, 2u);
   EXPECT_EQ(peers.copies[1].offset, kTensorAlignment);
-  EXPECT_EQ(peers.bytes, 3 * kTensorAlignment);
+  EXPECT_EQ(peers.block_bytes, 3 * kTensorAlignment);
+  EXPECT_EQ(peers.bytes, 400u);
 }
 
 TEST_F(OperandsTest, AnOperandThatIsBoundTwiceIsCopiedOnce) {
@@ -43,10 +44,20 @@ TEST_F(OperandsTest, AnOperandThatIsBoundTwiceIsCopiedOnce) {
   bindings.push_back({.tensor = 2, .staged = {.area = Area::kResident}, .memory = bindings[0].memory});
   const PeerOperands peers = FindPeerOperands(bindings, 3, /*device=*/0);
   ASSERT_EQ(peers.copies.size(), 3u);
-  EXPECT_TRUE(peers.copies[0].is_first && peers.copies[1].is_first);
-  EXPECT_FALSE(peers.copies[2].is_first);
+  EXPECT_EQ(peers.copies[0].first, 0u);
+  EXPECT_EQ(peers.copies[1].first, 1u);
+  EXPECT_EQ(peers.copies[2].first, 0u);
   EXPECT_EQ(peers.copies[2].offset, peers.copies[0].offset);
-  EXPECT_EQ(peers.bytes, 2 * kTensorAlignment);
+  EXPECT_EQ(peers.block_bytes, 2 * kTensorAlignment);
+  EXPECT_EQ(peers.bytes, 200u);
+}
+
+TEST_F(OperandsTest, ACopyWithMemoryOfItsOwnNeedsNoPlaceInTheBlock) {
+  Bindings bindings = {On(1, 0, 100), On(1, 1, 50)};
+  bindings[0].copy = On(0, 0, 100).memory;
+  const PeerOperands peers = FindPeerOperands(bindings, 2, /*device=*/0);
+  EXPECT_EQ(peers.block_bytes, kTensorAlignment);
+  EXPECT_EQ(peers.bytes, 150u);
 }
 
 TEST_F(OperandsTest, ResultsSlotsHostMemoryAndNothingAreNotCopied) {

@@ -122,7 +122,7 @@ class DeviceMemoryTest : public ::testing::Test {
     };
     job.caller = CallerWith(owner);
     job.device = device;
-    job.peer_bytes = peer_bytes;
+    job.block_bytes = peer_bytes;
     auto promise = std::make_shared<std::promise<Result>>();
     Submitted submitted{.result = promise->get_future()};
     job.done = [promise](Result result) { promise->set_value(std::move(result)); };

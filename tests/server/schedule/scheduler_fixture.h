@@ -62,6 +62,7 @@ class FakeBackend : public StubBackend {
     inputs_.push_back(static_cast<int>(staged.input.empty() ? std::byte{0} : staged.input[0]));
     devices_.push_back(device);
     urgent_.push_back(staged.urgent);
+    parts_.push_back({staged.part, staged.parts});
     running_.push_back(std::move(done));
   }
   void AwaitLaunches(std::size_t count) {
@@ -91,6 +92,11 @@ class FakeBackend : public StubBackend {
     MutexLock lock(&mutex_);
     return devices_;
   }
+  // For each launch: which part of the program, and of how many.
+  std::vector<std::pair<int, int>> parts() {
+    MutexLock lock(&mutex_);
+    return parts_;
+  }
   std::vector<bool> urgent() {
     MutexLock lock(&mutex_);
     return urgent_;
@@ -103,6 +109,7 @@ class FakeBackend : public StubBackend {
   std::vector<int> inputs_;
   std::vector<int> devices_;
   std::vector<bool> urgent_;
+  std::vector<std::pair<int, int>> parts_;
   std::vector<LaunchDone> running_;
 };
 

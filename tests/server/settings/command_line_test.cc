@@ -82,7 +82,7 @@ TEST_F(CommandLineTest, TheFileHasValuesOfEveryKind) {
   EXPECT_EQ(line->options.max_device_seconds, 0.5);
   EXPECT_TRUE(line->options.echo);
   EXPECT_FALSE(line->options.insecure);
-  EXPECT_EQ(line->options.devices, (std::vector<int>{0, 2}));
+  EXPECT_EQ(line->options.devices, (std::vector<std::string>{"0", "2"}));
   EXPECT_EQ(line->options.grace, absl::Seconds(5));
   EXPECT_EQ(line->options.metrics_listen, "");
 }

@@ -22,7 +22,7 @@ absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) {
 TEST(OptionsTest, ReadsFlagsInBothForms) {
   const auto line =
       Parse({"--listen=unix:/tmp/w,127.0.0.1:0", "--lanes", "3", "--max-inline-bytes=64M", "--grace=1500ms",
-             "--echo", "--devices=0,2", "--max-device-seconds=0.5", "--device-timeout=0s",
+             "--echo", "--devices=0,GPU-1a2b", "--max-device-seconds=0.5", "--device-timeout=0s",
              "--device-bytes=2G", "--drain-delay=1500ms", "--max-connection-age=1h"});
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->options.listen, (std::vector<std::string>{"unix:/tmp/w", "127.0.0.1:0"}));
@@ -35,7 +35,7 @@ TEST(OptionsTest, ReadsFlagsInBothForms) {
   EXPECT_EQ(line->options.max_device_seconds, 0.5);
   EXPECT_EQ(line->options.device_bytes, std::int64_t{2} << 30);
   EXPECT_EQ(line->options.device_timeout, absl::ZeroDuration());
-  EXPECT_EQ(line->options.devices, (std::vector<int>{0, 2}));
+  EXPECT_EQ(line->options.devices, (std::vector<std::string>{"0", "GPU-1a2b"}));
 }
 
 // Wrong arguments, by their error message. A text after '=' is the whole message; otherwise it is the part
@@ -49,10 +49,11 @@ const std::pair<const char*, std::vector<const char*>> kWrong[] = {
     {"must be auto, cuda, cpu", {"--backend=tpu"}},
     {"must be host:port (port 0 to 65535) or unix:/path",
      {"--listen=nowhere", "--listen=127.0.0.1:80000", "--listen=:0", "--listen=unix:"}},
-    {"must be all, or ordinals like 0,1", {"--devices=-1"}},
+    {"must be all, or devices like 0,1 or GPU-1a2b", {"--devices=-1", "--devices=H200"}},
+    {"CUDA_VISIBLE_DEVICES chooses a MIG instance", {"--devices=MIG-1a2b"}},
     {"unknown flag; see --help", {"--no-such-flag"}},
     {"unknown argument", {"stray"}},
-    {"must be each ordinal once", {"--devices=0,0"}},
+    {"must be each device once", {"--devices=0,0"}},
     {"=--metrics-listen=127.0.0.1:9400: must not be an address of --listen", {"--listen=127.0.0.1:9400"}},
     {"must be one host:port (port 0 to 65535) or empty",
      {"--metrics-listen=127.0.0.1:65536", "--metrics-listen=9400",
