@@ -36,7 +36,8 @@ struct DeviceInfo {
   std::size_t resident_bytes = 0;
   // The memory for uploads and streamed results of requests, in addition to pool_bytes and resident_bytes.
   std::size_t upload_bytes = 0;
-  // The memory for copies of tensors of other devices, in addition to all of these; 0 if there is one device.
+  // The memory for copies of tensors of other devices, in addition to all of these; 0 if the node has one
+  // device.
   std::size_t replica_bytes = 0;
   // How fast bytes come from other devices; 0 if there are none.
   double peer_bytes_per_second = 0;

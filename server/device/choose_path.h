@@ -33,7 +33,7 @@ enum class Path {
 //
 // So a small program always runs on its slots, and a slightly larger one only if nothing else runs. Beside
 // other jobs copies are faster, because the copies of several jobs keep both directions busy. For the same
-// reason a job is cut only if it has the device to itself.
+// reason a job is cut only if it has the device to itself, or shares its pieces with idle devices.
 struct PathLimits {
   // Maximum bytes of a program that runs on its slots: beside other jobs, and when it is alone.
   std::size_t mapped_bytes = std::size_t{512} << 10;

@@ -213,12 +213,17 @@ absl::Status JoinDevices(std::span<const std::unique_ptr<CudaDevice>> devices) {
       Log("warning", "copies between devices are slow", {{"reason", std::string(opened.message())}});
     }
   }
-  for (std::size_t i = 0; devices.size() > 1 && i < devices.size(); ++i) {
-    ASSIGN_OR_RETURN(devices[i]->info.peer_bytes_per_second,
-                     MeasurePeerRate(*devices[(i + 1) % devices.size()], *devices[i]));
+  for (const auto& to : devices) {
+    for (const auto& from : devices) {
+      if (from == to) continue;
+      const double rate = MeasurePeerRate(*from, *to);
+      double& slowest = to->info.peer_bytes_per_second;
+      if (slowest == 0 || rate < slowest) slowest = rate;
+    }
+    if (to->info.peer_bytes_per_second == 0) continue;
     Log("info", "copies from other devices",
-        {{"device", absl::StrCat(i)},
-         {"gigabytes_per_second", absl::StrCat(devices[i]->info.peer_bytes_per_second * 1e-9)}});
+        {{"device", absl::StrCat(to->info.ordinal)},
+         {"gigabytes_per_second", absl::StrCat(to->info.peer_bytes_per_second * 1e-9)}});
   }
   return absl::OkStatus();
 }
@@ -365,9 +370,10 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOpti
   std::vector<int> ordinals(static_cast<std::size_t>(count));
   std::iota(ordinals.begin(), ordinals.end(), 0);
   if (!options.devices.empty()) {
-    std::vector<std::string> uuids;
-    for (const int ordinal : ordinals) {
-      ASSIGN_OR_RETURN(uuids.emplace_back(), UuidOf(ordinal));
+    std::vector<std::string> uuids(ordinals.size());
+    const bool by_uuid = std::any_of(options.devices.begin(), options.devices.end(), IsUuid);
+    for (std::size_t i = 0; by_uuid && i < uuids.size(); ++i) {
+      ASSIGN_OR_RETURN(uuids[i], UuidOf(ordinals[i]));
     }
     ASSIGN_OR_RETURN(ordinals, FindNamedDevices(options.devices, uuids));
   }

@@ -1,4 +1,4 @@
-// Runs a program in pieces, with one stream each for copies in, kernels and copies out.
+// Runs a program in pieces, with one stream each for copies in, kernels and copies out if the device is idle.
 #ifndef WARPLINE_SERVER_DEVICE_CUT_PIPELINE_H_
 #define WARPLINE_SERVER_DEVICE_CUT_PIPELINE_H_
 

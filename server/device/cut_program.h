@@ -57,11 +57,13 @@ struct Cutting {
   std::vector<Piece> pieces;
   std::size_t arena_bytes = 0;  // that the pieces use, from the beginning of the arena
 
-  // Returns how many idle devices can share the pieces, so that each has a pipeline worth its name: it takes
-  // some pieces until copies go both ways.
+  // Returns how many idle devices can share the pieces so that it is worth their threads and the waking of
+  // them. Measured is only 512 MiB on two devices: 4.7 ms in place of 6.7
+  // (docs/benchmarks/2026-11-29-h200-devices.md).
   int MaxParts() const {
-    constexpr std::size_t kLeastPieces = 4;
-    return static_cast<int>(std::max<std::size_t>(pieces.size() / kLeastPieces, 1));
+    constexpr std::size_t kLeastPieces = 4, kLeastBytes = std::size_t{64} << 20;
+    return static_cast<int>(
+        std::max<std::size_t>(std::min(pieces.size() / kLeastPieces, arena_bytes / kLeastBytes), 1));
   }
 };
 

@@ -29,15 +29,19 @@ absl::StatusOr<int> FindDevice(const std::string& name, std::span<const std::str
 
 }  // namespace
 
+bool IsUuid(const std::string& name) {
+  int ordinal = 0;
+  return !absl::SimpleAtoi(name, &ordinal);
+}
+
 absl::StatusOr<std::vector<int>> FindNamedDevices(std::span<const std::string> names,
                                                   std::span<const std::string> uuids) {
   std::vector<int> ordinals;
   for (const std::string& name : names) {
     ASSIGN_OR_RETURN(const int ordinal, FindDevice(name, uuids));
     if (std::find(ordinals.begin(), ordinals.end(), ordinal) != ordinals.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("--devices: ", name, " names device ", ordinal, " (",
-                                                     uuids[static_cast<std::size_t>(ordinal)],
-                                                     ") for the second time"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--devices: ", name, " names device ", ordinal, " for the second time"));
     }
     ordinals.push_back(ordinal);
   }

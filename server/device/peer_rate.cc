@@ -3,17 +3,23 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <string>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "kernels/gpu/handle.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 #include "server/base/clock.h"
+#include "server/observe/log.h"
 
 namespace warpline {
 
 using gpu::ToStatus;
 
-absl::StatusOr<double> MeasurePeerRate(const CudaDevice& from, const CudaDevice& to) {
+namespace {
+
+absl::StatusOr<double> TryToMeasure(const CudaDevice& from, const CudaDevice& to) {
   // Fits into the smallest pool. Smaller copies do not reach the rate of the link.
   constexpr std::size_t kBytes = std::size_t{32} << 20;
   // The first one sets up the link.
@@ -33,6 +39,20 @@ absl::StatusOr<double> MeasurePeerRate(const CudaDevice& from, const CudaDevice&
     least = std::min(least, SecondsSince(start));
   }
   return static_cast<double>(kBytes) / least;
+}
+
+}  // namespace
+
+double MeasurePeerRate(const CudaDevice& from, const CudaDevice& to) {
+  constexpr double kSlow = 4e9;
+  const absl::StatusOr<double> rate = TryToMeasure(from, to);
+  if (rate.ok()) return *rate;
+  cudaGetLastError();  // clears the error, which the next call would return otherwise
+  Log("warning", "the rate of copies between two devices is not known",
+      {{"from", absl::StrCat(from.info.ordinal)},
+       {"to", absl::StrCat(to.info.ordinal)},
+       {"reason", std::string(rate.status().message())}});
+  return kSlow;
 }
 
 }  // namespace warpline

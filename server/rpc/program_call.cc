@@ -115,7 +115,7 @@ void ProgramCall::Admit() {
   const absl::Status fits = engine_.tensors.CheckEverFits(call_.caller().owner, job.sink_bytes);
   if (!fits.ok()) return Fail(fits);
   const int num_inputs = plan_->program.num_inputs;
-  JobPlacement placement(Placing(), call_.caller(), job, num_inputs);
+  JobPlacement placement(Placing(), call_.caller(), job, *plan_);
   if (!plan_->Streams() && placement.AppliesAtOnce(job, num_inputs)) {
     placement.Apply(job, num_inputs);
     return Queue(std::move(job));
@@ -160,7 +160,7 @@ void ProgramCall::TakeStreams(std::optional<int> device, Job job) {
     return Fail(opened.status());
   }
   streamed_ = std::move(opened->call);
-  JobPlacement(Placing(), opened->device).Apply(job, plan_->program.num_inputs);
+  job.device = opened->device;
   call_.CountResponseApart(BindStreams(*plan_, opened->memory, job.bindings));
   if (plan_->num_uploads == 0) {
     v1::Uploads accepted;
@@ -235,6 +235,8 @@ void ProgramCall::AwaitUploads(std::vector<Buffer> memory, Job job) {
 }
 
 void ProgramCall::Queue(Job job) {
+  // Only now that all uploads are here: replicas that are being made are of use to nobody else.
+  if (plan_->Streams()) JobPlacement(Placing(), *job.device).Apply(job, plan_->program.num_inputs);
   job.plan = plan_;
   SetCaller(job);
   job.done = [self = shared_from_this()](Result result) { self->Ran(std::move(result)); };
@@ -263,6 +265,7 @@ void ProgramCall::Ran(Result result) {
 
 void ProgramCall::QueueCopies(Result result) {
   seconds_ = result.seconds;
+  peer_bytes_ = result.peer_bytes;
   Observe(seconds_);
   if (plan_->reports) variants_ = VariantsByPart(plan_->program, result.variants);
   absl::StatusOr<ResultCopies> copies =

@@ -107,6 +107,7 @@ class ProgramCall final : public std::enable_shared_from_this<ProgramCall> {
   // The report of the first of two jobs.
   std::vector<std::string> variants_;
   PhaseSeconds seconds_;
+  std::size_t peer_bytes_ = 0;
 };
 
 }  // namespace warpline

@@ -81,7 +81,7 @@ v1::Execution ProgramCall::ExecutionOf(const Result& result) const {
   execution.set_request_id(call_.request_id());
   execution.set_backend(std::string(engine_.backend.name()));
   execution.set_device(result.device);
-  execution.set_peer_bytes(static_cast<std::int64_t>(result.peer_bytes));
+  execution.set_peer_bytes(static_cast<std::int64_t>(peer_bytes_ + result.peer_bytes));
   if (!variants_.empty()) {
     for (const std::string& names : variants_) execution.add_variants(names);
   } else if (plan_->reports) {

@@ -16,7 +16,10 @@ absl::Status CheckAlive(const Job& job) {
 
 void Finish(Job job, Result result) {
   result.seconds = job.seconds;
-  job.copy_in = nullptr;  // whatever it holds of the request is released before the budget is
+  // Whatever these hold of the request and of its operands is released before the budget is, and before the
+  // answer.
+  job.copy_in = nullptr;
+  job.copied = nullptr;
   if (result.status.ok()) {
     result.output.MarkHeld();
     job.ticket.MarkUnread();

@@ -96,9 +96,10 @@ void Lanes::GiveBack(LaneRunner* lane, std::size_t pool_bytes, bool kept) {
 std::vector<LaneRunner*> Lanes::TakeIdle(int count, std::size_t pool_bytes) {
   std::vector<LaneRunner*> taken;
   for (int i = 0; i < static_cast<int>(devices_.size()) && static_cast<int>(taken.size()) < count; ++i) {
-    if (IsIdle(i) && devices_[static_cast<std::size_t>(i)].free_bytes >= pool_bytes) {
-      taken.push_back(Take(i, pool_bytes, /*kept=*/false));
-    }
+    const Device& device = devices_[static_cast<std::size_t>(i)];
+    if (!IsIdle(i) || device.lanes - kept_ < 2 || device.free_bytes < pool_bytes) continue;
+    if (pool_bytes > 0 && first_for_pool_.has_value() && CouldServe(i, *first_for_pool_)) continue;
+    taken.push_back(Take(i, pool_bytes, /*kept=*/false));
   }
   return taken;
 }

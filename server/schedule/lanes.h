@@ -59,7 +59,8 @@ class Lanes {
   // the lane that ran last: it has the warmest caches, the most graphs, and a thread that may still be awake.
   LaneRunner* Take(int device, std::size_t pool_bytes, bool kept);
   void GiveBack(LaneRunner* lane, std::size_t pool_bytes, bool kept);
-  // Takes a free lane of each idle device, at most `count`, with `pool_bytes` of each device's pool.
+  // Takes a lane of each idle device, at most `count`, with `pool_bytes` of each device's pool. One lane that
+  // is not reserved stays free there, and so do pools that another job waits for.
   std::vector<LaneRunner*> TakeIdle(int count, std::size_t pool_bytes);
   // Returns whether no lane of the device is busy.
   bool IsIdle(int device) const {

@@ -203,7 +203,8 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
     const Plan& plan = *job.plan;
     kept =
         options_.lanes_kept > 0 && IsShort(job) && for_lane_.LeadOf(job.caller.claimant) <= kMaxLeadSeconds;
-    if (!lanes_->HasFree(job.device, kept)) return false;
+    // Jobs that need a pool are asked about all the same: only then do they stop to keep others from it.
+    if (job.device_bytes() == 0 && !lanes_->HasFree(job.device, kept)) return false;
     if (!kept && !IsShort(job)) {
       const MonotonicTime now = MonotonicClock::now();
       if (!lane_shares_.MayStart(job.caller.claimant, job.device_seconds(), now)) {
@@ -244,14 +245,16 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
     ++long_running_;
     lane_shares_.Start(job.caller.claimant, job.device_seconds());
   }
-  if (job.load.empty()) job.load = load_.Add(*device, job.expected_seconds);
   const bool shared = !job.device.has_value() && job.plan->max_parts > 1 && lanes_->IsIdle(*device);
   matched.lane = lanes_->Take(*device, job.device_bytes(), kept);
   if (shared) {
     for (LaneRunner* const lane : lanes_->TakeIdle(job.plan->max_parts - 1, job.device_bytes())) {
-      matched.helpers.emplace_back(lane, load_.Add(lane->device(), job.expected_seconds));
+      matched.helpers.push_back({.lane = lane, .load = {}, .running = {}});
     }
   }
+  const double part_seconds = job.expected_seconds / static_cast<double>(1 + matched.helpers.size());
+  for (Helper& helper : matched.helpers) helper.load = load_.Add(helper.lane->device(), part_seconds);
+  if (job.load.empty()) job.load = load_.Add(*device, part_seconds);
   matched.staged = std::move(staged);
   return matched;
 }

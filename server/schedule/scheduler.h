@@ -119,14 +119,19 @@ class Scheduler {
     StagingPool::Pair slots;
     bool copied = false;  // a large job's payload is already in the input slot
   };
+  // The lane of another device that runs a part of the program.
+  struct Helper {
+    LaneRunner* lane = nullptr;
+    DeviceLoad::Part load;
+    DeviceWatchdog::Token running;
+  };
   struct Matched {  // has a lane
     Staged staged;
     LaneRunner* lane = nullptr;
-    // Lanes of other devices, which share the program, and its load there.
-    std::vector<std::pair<LaneRunner*, DeviceLoad::Part>> helpers;
-    bool kept = false;    // may use the reserved lanes
-    bool alone = false;   // nothing else runs or waits; a short job ignores long jobs here
-    bool urgent = false;  // see StagedProgram
+    std::vector<Helper> helpers;  // with which it shares the program
+    bool kept = false;            // may use the reserved lanes
+    bool alone = false;           // nothing else runs or waits; a short job ignores long jobs here
+    bool urgent = false;          // see StagedProgram
     DeviceWatchdog::Token running;
     RunningRequest request;
   };

@@ -110,7 +110,12 @@ struct Scheduler::Shared {
 void Scheduler::RunShared(Matched matched, StagedProgram program) {
   const auto shared = std::make_shared<Shared>(std::move(matched));
   std::vector<LaneRunner*> lanes;
-  for (const auto& [lane, load] : shared->matched.helpers) lanes.push_back(lane);
+  const Job& job = shared->matched.staged.queued->job;
+  for (Helper& helper : shared->matched.helpers) {
+    lanes.push_back(helper.lane);
+    if (options_.watchdog == nullptr) continue;
+    helper.running = options_.watchdog->Started(helper.lane->device(), job.device_seconds());
+  }
   lanes.push_back(shared->matched.lane);
   const auto end_part = [this, shared](LaunchReport report) {
     LaunchReport whole;
@@ -137,7 +142,10 @@ void Scheduler::RunShared(Matched matched, StagedProgram program) {
 
 void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report) {
   const Use use(*this);
-  if (options_.watchdog != nullptr) options_.watchdog->Ended(matched.running);
+  if (options_.watchdog != nullptr) {
+    options_.watchdog->Ended(matched.running);
+    for (const Helper& helper : matched.helpers) options_.watchdog->Ended(helper.running);
+  }
   matched.staged.queued->on_device.End();
   matched.request.End();
   if (report.pool_in_pieces && CheckAlive(matched.staged.queued->job).ok() &&
@@ -161,16 +169,16 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
                        (!report.shared || job.seconds.device < job.plan->alone.seconds());
   if (result.status.ok() && job.copied != nullptr) job.copied();
   if (result.status.ok() && informs) job.plan->alone.Measured(job.seconds.device);
-  const auto devices = static_cast<double>(1 + matched.helpers.size());
+  // The time of all devices that shared it.
+  const double seconds = job.seconds.device * static_cast<double>(1 + matched.helpers.size());
   const double charged =
-      devices * std::min(job.seconds.device, ChargedSeconds(job.seconds.device, report.shared,
-                                                            job.plan->alone, job.plan->device_seconds) +
-                                                 job.peer_seconds);
+      std::min(seconds, ChargedSeconds(seconds, report.shared, job.plan->alone, job.plan->device_seconds) +
+                            job.peer_seconds);
   if (options_.owner_metrics != nullptr) {
     options_.owner_metrics->Of(job.caller.owner).device_seconds.Add(charged);
   }
   job.load.End();
-  for (auto& [helper, load] : matched.helpers) load.End();
+  for (Helper& helper : matched.helpers) helper.load.End();
   FreeLane(matched, job, charged);
   // First the answer, because a client waits for it; then other jobs, of which there may be many to start.
   Finish(std::move(job), std::move(result));
@@ -208,8 +216,8 @@ void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds)
   for_lane_.Charge(job.caller.claimant, difference);
   if (matched.staged.copied) for_memory_.Charge(job.caller.claimant, difference);
   lanes_->GiveBack(matched.lane, job.device_bytes(), matched.kept);
-  for (const auto& [helper, load] : matched.helpers) {
-    lanes_->GiveBack(helper, job.device_bytes(), /*kept=*/false);
+  for (const Helper& helper : matched.helpers) {
+    lanes_->GiveBack(helper.lane, job.device_bytes(), /*kept=*/false);
   }
   if (!IsShort(job)) {
     --long_running_;

@@ -1,6 +1,6 @@
 #include "server/store/placement.h"
 
-#include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -9,8 +9,9 @@
 
 namespace warpline {
 
-JobPlacement::JobPlacement(const Parts& parts, const Caller& caller, const Job& job, int num_inputs)
+JobPlacement::JobPlacement(const Parts& parts, const Caller& caller, const Job& job, const Plan& plan)
     : parts_(parts) {
+  const int num_inputs = plan.program.num_inputs;
   const std::size_t devices = parts.backend.devices().size();
   DeviceBytes present = OperandBytes(job.bindings, num_inputs, devices);
   std::size_t bytes = 0;
@@ -35,11 +36,18 @@ JobPlacement::JobPlacement(const Parts& parts, const Caller& caller, const Job& 
   }
   std::vector<DeviceView> views;
   for (std::size_t i = 0; i < devices; ++i) {
-    views.push_back({.operand_bytes = present[i],
-                     .busy_seconds = parts.load.Seconds(static_cast<int>(i)),
-                     .copy_bytes_per_second = parts.backend.devices()[i].peer_bytes_per_second});
+    const DeviceInfo& device = parts.backend.devices()[i];
+    DeviceView& view = views.emplace_back();
+    view.copy_bytes_per_second = device.peer_bytes_per_second;
+    if (device.pool_bytes < plan.device_bytes) {  // the job would be refused there
+      view.busy_seconds = std::numeric_limits<double>::infinity();
+      continue;
+    }
+    view.operand_bytes = present[i];
+    view.busy_seconds = parts.load.Seconds(static_cast<int>(i));
   }
   device_ = DeviceWithMostBytes(views);
+  if (plan.Streams()) return;  // its uploads decide
   const int first = DeviceThatEndsFirst(views, bytes);
   if (parts.replicas.ShouldLeave(largest->memory, first != *device_)) earlier_ = first;
 }
@@ -50,8 +58,7 @@ bool JobPlacement::AppliesAtOnce(const Job& job, int num_inputs) const {
   std::size_t missing = 0;
   for (const PeerOperands::Copy& copy : FindPeerOperands(job.bindings, num_inputs, device).copies) {
     const Buffer& home = job.bindings[copy.binding].memory;
-    const Replicas::Devices there = parts_.replicas.DevicesOf(home);
-    if (std::find(there.begin(), there.end(), device) == there.end()) missing += home.bytes().size();
+    if (parts_.replicas.MayMake(home, device)) missing += home.bytes().size();
   }
   return missing == 0 || parts_.backend.HasResidentAtHand(device, missing);
 }

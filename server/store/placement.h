@@ -27,8 +27,8 @@ class JobPlacement {
     Replicas& replicas;
     const DeviceLoad& load;
   };
-  // Chooses the devices of a job. Its bindings have the memory of the operands.
-  JobPlacement(const Parts& parts, const Caller& caller, const Job& job, int num_inputs);
+  // Chooses the devices of a job with this plan. Its bindings have the memory of the operands.
+  JobPlacement(const Parts& parts, const Caller& caller, const Job& job, const Plan& plan);
   // The job runs on this device.
   JobPlacement(const Parts& parts, int device) : parts_(parts), device_(device) {}
 

@@ -61,7 +61,10 @@ void Replicas::Making::Complete() {
 }
 
 Replicas::Replicas(const std::vector<std::size_t>& device_bytes, AllocateMemory allocate, Metrics& metrics)
-    : allocate_(std::move(allocate)), metrics_(metrics), devices_(device_bytes.size()) {
+    : allocate_(std::move(allocate)),
+      has_several_devices_(device_bytes.size() > 1),
+      metrics_(metrics),
+      devices_(device_bytes.size()) {
   for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i].bytes = device_bytes[i];
 }
 
@@ -104,31 +107,29 @@ void Replicas::Forget(const std::byte* home) {
   tensors_.erase(tensor);
 }
 
-bool Replicas::GiveUp(int device, std::size_t bytes) {
+bool Replicas::GiveUp(int device, std::size_t bytes, bool enough) {
   std::vector<std::shared_ptr<Memory>> gone;  // freed after the lock is released
   MutexLock lock(&mutex_);
-  Order& order = devices_[static_cast<std::size_t>(device)].order;
+  std::vector<const std::byte*> homes;
   std::size_t found = 0;
-  for (auto next = order.begin(); next != order.end() && found < bytes;) {
-    const std::byte* const home = *next++;
-    if (FindReplica(home, device)->memory.use_count() > 1) continue;  // a job uses it
-    gone.push_back(Remove(home, device));
-    found += gone.back()->buffer.bytes().size();
+  for (const std::byte* const home : devices_[static_cast<std::size_t>(device)].order) {
+    if (found >= bytes) break;
+    const std::shared_ptr<Memory>& memory = FindReplica(home, device)->memory;
+    if (memory.use_count() > 1) continue;  // a job uses it
+    homes.push_back(home);
+    found += memory->buffer.bytes().size();
   }
+  if (enough && found < bytes) return false;
+  for (const std::byte* const home : homes) gone.push_back(Remove(home, device));
   return !gone.empty();
 }
 
-absl::StatusOr<Buffer> Replicas::AllocateOverOthers(int device, std::size_t bytes) {
+absl::StatusOr<Buffer> Replicas::Allocate(int device, std::size_t bytes) {
   absl::StatusOr<Buffer> memory = allocate_(device, bytes);
-  while (absl::IsResourceExhausted(memory.status()) && GiveUp(device, bytes)) {
+  while (absl::IsResourceExhausted(memory.status()) && GiveUp(device, bytes, /*enough=*/false)) {
     memory = allocate_(device, bytes);
   }
-  return memory;
-}
-
-absl::StatusOr<Buffer> Replicas::Allocate(int device, std::size_t bytes) {
-  absl::StatusOr<Buffer> memory = AllocateOverOthers(device, bytes);
-  if (!memory.ok() || bytes == 0 || devices_.size() == 1) return memory;
+  if (!memory.ok() || bytes == 0 || !has_several_devices_) return memory;
   const std::span<std::byte> all = memory->bytes();
   const Place place = memory->place();
   // The address is free for others only when the buffer is gone.
@@ -160,28 +161,42 @@ Buffer Replicas::Find(const Buffer& home, int device) {
   return WithHome(home, device, std::move(memory));
 }
 
-bool Replicas::TryReserve(int device, std::size_t bytes) {
+std::size_t Replicas::Reserve(int device, std::size_t bytes) {
   MutexLock lock(&mutex_);
   Device& of = devices_[static_cast<std::size_t>(device)];
-  if (bytes > of.bytes - of.used_bytes) return false;
+  if (of.used_bytes + bytes > of.bytes) return of.used_bytes + bytes - of.bytes;
   of.used_bytes += bytes;
-  return true;
+  return 0;
+}
+
+bool Replicas::CouldMake(const Buffer& home, int device) const {
+  if (home.bytes().size() > devices_[static_cast<std::size_t>(device)].bytes) return false;
+  const auto tensor = tensors_.find(home.bytes().data());
+  return tensor == tensors_.end() ||
+         std::none_of(tensor->second.replicas.begin(), tensor->second.replicas.end(),
+                      [&](const Replica& replica) { return replica.device == device; });
+}
+
+bool Replicas::MayMake(const Buffer& home, int device) const {
+  MutexLock lock(&mutex_);
+  return CouldMake(home, device);
 }
 
 std::optional<Replicas::Making> Replicas::Make(const Buffer& home, int device) {
-  const std::byte* const key = home.bytes().data();
   const std::size_t bytes = home.bytes().size();
   {
     MutexLock lock(&mutex_);
-    if (bytes > devices_[static_cast<std::size_t>(device)].bytes) return std::nullopt;
-    if (FindReplica(key, device) != nullptr) return std::nullopt;
-    tensors_[key].replicas.push_back({.device = device, .memory = nullptr, .place = {}});
+    if (!CouldMake(home, device)) return std::nullopt;
+    tensors_[home.bytes().data()].replicas.push_back({.device = device, .memory = nullptr, .place = {}});
   }
   Making making(*this, home, device, nullptr);
-  while (!TryReserve(device, bytes)) {
-    if (!GiveUp(device, bytes)) return std::nullopt;
+  while (const std::size_t lacking = Reserve(device, bytes)) {
+    if (!GiveUp(device, lacking, /*enough=*/true)) return std::nullopt;
   }
-  absl::StatusOr<Buffer> memory = AllocateOverOthers(device, bytes);
+  absl::StatusOr<Buffer> memory = allocate_(device, bytes);
+  if (absl::IsResourceExhausted(memory.status()) && GiveUp(device, bytes, /*enough=*/true)) {
+    memory = allocate_(device, bytes);
+  }
   if (!memory.ok()) {
     MutexLock lock(&mutex_);
     devices_[static_cast<std::size_t>(device)].used_bytes -= bytes;

@@ -69,6 +69,9 @@ class Replicas {
     int device_;
     std::shared_ptr<Memory> memory_;
   };
+  // Returns whether Make is worth a try: the device has no replica of the tensor, nobody makes one, and it
+  // would not be too large.
+  bool MayMake(const Buffer& home, int device) const;
   // Begins a replica of a complete tensor. Returns nothing if there is no room, or if there is one already
   // or somebody else is making it. May take milliseconds if the device has no memory at hand.
   std::optional<Making> Make(const Buffer& home, int device);
@@ -97,19 +100,20 @@ class Replicas {
 
   static Buffer WithHome(const Buffer& home, int device, std::shared_ptr<Memory> memory);
   Replica* FindReplica(const std::byte* home, int device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool CouldMake(const Buffer& home, int device) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes an entry. Returns its memory, which must be freed after the lock is released.
   std::shared_ptr<Memory> Remove(const std::byte* home, int device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends all replicas of a tensor whose memory is about to be freed.
   void Forget(const std::byte* home);
   // Gives up replicas that nobody uses, the oldest first, until they have `bytes` bytes together. Returns
-  // false if there are none.
-  bool GiveUp(int device, std::size_t bytes);
-  // Allocates memory, and gives up replicas if there is none.
-  absl::StatusOr<Buffer> AllocateOverOthers(int device, std::size_t bytes);
-  // Counts bytes of a new replica, if the limit of all replicas on the device allows it.
-  bool TryReserve(int device, std::size_t bytes);
+  // false if there are none, or if `enough` is set and they have less.
+  bool GiveUp(int device, std::size_t bytes, bool enough);
+  // Counts bytes of a new replica. Returns by how many bytes the limit of all replicas on the device is too
+  // small; 0 if they are counted now.
+  std::size_t Reserve(int device, std::size_t bytes);
 
   const AllocateMemory allocate_;
+  const bool has_several_devices_;
   Metrics& metrics_;
   mutable Mutex mutex_;
   std::vector<Device> devices_ ABSL_GUARDED_BY(mutex_);

@@ -204,7 +204,7 @@ TEST_F(DevicesTest, TensorsAndResultsOfOneClientLieTogether) {
   const auto answer = Multiply(made[0], made[1], 60);
   ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
   EXPECT_EQ(answer.response.execution().device(), *devices.begin());
-  EXPECT_TRUE(daemon_.AwaitMetric("warpline_peer_copy_bytes_total", "", 0));
+  EXPECT_EQ(answer.response.execution().peer_bytes(), 0);
   // Another client goes to another device, where there is more room.
   Tensors other(daemon_.Channel());
   const auto created = other.Create(v1::DATA_TYPE_F32, {kSide, kSide});

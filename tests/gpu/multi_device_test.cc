@@ -1,4 +1,6 @@
 // One scheduler over all the GPUs of a node.
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <map>
@@ -105,8 +107,15 @@ TEST_F(MultiDeviceTest, IdleDevicesShareALargeTranspose) {
       job.done = [&promise](Result result) { promise.set_value(std::move(result)); };
       scheduler->Submit(std::move(job));
     }
+    double busy = 0;  // lanes, of all devices at a time
     for (std::promise<Result>& promise : results) {
-      const Result result = promise.get_future().get();
+      std::future<Result> future = promise.get_future();
+      while (future.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+        double now = 0;
+        for (std::size_t i = 0; i < devices; ++i) now += metrics.LaneBusy(static_cast<int>(i)).Value();
+        busy = std::max(busy, now);
+      }
+      const Result result = future.get();
       ASSERT_TRUE(result.status.ok()) << result.status;
       const auto* y = reinterpret_cast<const float*>(result.output.bytes().data());
       std::size_t wrong = 0;
@@ -119,6 +128,9 @@ TEST_F(MultiDeviceTest, IdleDevicesShareALargeTranspose) {
       EXPECT_EQ(wrong, 0u);
       // The next result must not find here what it does not write.
       std::memset(result.output.bytes().data(), 0xff, result.output.bytes().size());
+    }
+    if (jobs == 1) {
+      EXPECT_GE(busy, 2) << "one device had it all";
     }
   }
 }

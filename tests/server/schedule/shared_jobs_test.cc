@@ -86,12 +86,33 @@ TEST_P(SharedJobsTest, AnErrorOfOnePartIsTheJobs) {
   EXPECT_TRUE(next.result.get().status.ok());
 }
 
+TEST_P(SharedJobsTest, ADeviceWithOneLaneIsNotTakenWhole) {
+  Make(2, 1);
+  Submitted job = SubmitCut(1, 2);
+  backend_->AwaitLaunches(1);
+  EXPECT_EQ(backend_->parts()[0].second, 1);
+  backend_->FinishOne();
+  job.result.wait();
+}
+
+TEST_P(SharedJobsTest, WhatSharersWerePaidIsTheTimeOfAllDevices) {
+  owner_metrics_ = std::make_unique<OwnerMetrics>(
+      10, [](OwnerId owner) { return std::to_string(owner); }, metrics_);
+  Make(2, kLanes);
+  Submitted job = SubmitCut(1, 2, /*cost=*/1e-6);
+  backend_->AwaitLaunches(2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  for (int i = 0; i < 2; ++i) backend_->FinishOne();
+  const Result result = job.result.get();
+  EXPECT_DOUBLE_EQ(owner_metrics_->Of(0).device_seconds.Value(), 2 * result.seconds.device);
+}
+
 TEST_P(SharedJobsTest, TheLoadOfEachDeviceCountsUntilTheJobEnds) {
   Make(3, kLanes);
   Submitted job = SubmitCut(1, 2, /*cost=*/0.5);
   double seconds = 0;
   for (const int device : LaunchDevices(2)) seconds += scheduler_->load().Seconds(device);
-  EXPECT_DOUBLE_EQ(seconds, 1);
+  EXPECT_DOUBLE_EQ(seconds, 0.5) << "half of it on each";
   for (int i = 0; i < 2; ++i) backend_->FinishOne();
   job.result.wait();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(scheduler_->load().Seconds(i), 0);

@@ -33,13 +33,20 @@ class PlacementTest : public ::testing::Test {
     }
     return job;
   }
+  Plan PlanOf(const Job& job) {
+    Plan plan;
+    plan.program.num_inputs = static_cast<int>(job.bindings.size());
+    plan.device_bytes = scratch_bytes_;
+    return plan;
+  }
   Job Placed(Job job) {
-    const auto inputs = static_cast<int>(job.bindings.size());
-    JobPlacement(parts_, Somebody(), job, inputs).Apply(job, inputs);
+    const Plan plan = PlanOf(job);
+    JobPlacement(parts_, Somebody(), job, plan).Apply(job, plan.program.num_inputs);
     return job;
   }
   Job Placed(const std::vector<Buffer>& operands) { return Placed(JobOn(operands)); }
 
+  std::size_t scratch_bytes_ = 0;  // that the plan needs
   Metrics metrics_;
   EightDevices devices_;
   Replicas replicas_{
@@ -142,6 +149,15 @@ TEST_F(PlacementTest, AJobStaysAtABusyHomeWithoutRoomForAReplica) {
   }
 }
 
+TEST_F(PlacementTest, ADeviceWithoutTheMemoryForTheProgramIsLeftOut) {
+  const Buffer hot = Tensor(3, 512);
+  scratch_bytes_ = EightDevices::kPoolBytes + 1;
+  const DeviceLoad::Part work = load_.Add(EightDevices::kLargerPool, 10);
+  const Job job = Placed({hot});
+  EXPECT_EQ(job.device, EightDevices::kLargerPool) << "though it is busy, and the operand lies elsewhere";
+  EXPECT_EQ(job.peer_bytes, 512u);
+}
+
 TEST_F(PlacementTest, ResultsThatStayLieWithTheClientsTensors) {
   const Buffer own = Tensor(5, 256);
   Job job;
@@ -157,13 +173,18 @@ TEST_F(PlacementTest, ResultsThatStayLieWithTheClientsTensors) {
 TEST_F(PlacementTest, MemoryThatIsNotAtHandIsTakenByAnotherThread) {
   const std::vector<Buffer> operands = {Tensor(0, 512), Tensor(1, 256)};
   const Job job = JobOn(operands);
-  const auto at_once = [&] { return JobPlacement(parts_, Somebody(), job, 2).AppliesAtOnce(job, 2); };
+  const auto at_once = [&] {
+    return JobPlacement(parts_, Somebody(), job, PlanOf(job)).AppliesAtOnce(job, 2);
+  };
   EXPECT_TRUE(at_once());
   devices_.at_hand = false;
   EXPECT_FALSE(at_once());
   Job maker = Placed(operands);
   maker.copied();
   EXPECT_TRUE(at_once()) << "the replica is there";
+  const Job too_large = JobOn({Tensor(2, 2048), Tensor(1, EightDevices::kReplicaBytes + 1)});
+  EXPECT_TRUE(JobPlacement(parts_, Somebody(), too_large, PlanOf(too_large)).AppliesAtOnce(too_large, 2))
+      << "no replica will be tried";
 }
 
 }  // namespace

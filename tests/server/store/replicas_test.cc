@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -131,6 +133,41 @@ TEST_F(ReplicasTest, AllReplicasOfADeviceStayWithinTheirLimit) {
   EXPECT_FALSE(Copy(other, 1));
   EXPECT_TRUE(Copy(other, 2)) << "each device has its own";
   EXPECT_EQ(devices_.used(1), 600u);
+}
+
+TEST_F(ReplicasTest, NothingIsGivenUpForAReplicaThatHasNoRoomAllTheSame) {
+  const Buffer idle = Home(0, 300), used = Home(0, 600), large = Home(0, 500);
+  Copy(idle, 1);
+  Copy(used, 1);
+  const Buffer in_use = replicas_.Find(used, 1);
+  EXPECT_FALSE(Copy(large, 1));
+  EXPECT_THAT(replicas_.DevicesOf(idle), ElementsAre(1));
+}
+
+TEST_F(ReplicasTest, ManyThreadsMakeFindAndEndThem) {
+  const Buffer hot = Home(0, 200);
+  std::atomic<int> found = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&, i] {
+      for (int k = 0; k < 500; ++k) {
+        const int device = 1 + (i + k) % 3;
+        const auto own = replicas_.Allocate(i, 150);
+        for (const Buffer& home : {hot, own.value_or(Buffer())}) {
+          if (home.bytes().empty()) continue;
+          if (auto making = replicas_.Make(home, device); making.has_value() && k % 4 != 0)
+            making->Complete();
+          const Buffer replica = replicas_.Find(home, device);
+          found += replica.bytes().size() == home.bytes().size();
+        }
+        static_cast<void>(replicas_.Allocate(device, EightDevices::kBytes - 900));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(found, 0);
+  for (const int device : replicas_.DevicesOf(hot)) EXPECT_EQ(devices_.used(device), 200u);
+  EXPECT_EQ(devices_.used(5), 0u);
 }
 
 TEST_F(ReplicasTest, MetricsShowThemApartFromTensors) {
