@@ -1,7 +1,7 @@
 """What a second GPU gives: the figures of one daemon on one GPU and on all GPUs of the node, in turn.
 
 Usage: devices_bench.py BIN_DIR [ROUNDS] [PROGRAM ...]. Each PROGRAM is a warplined; without any it is that of
-BIN_DIR. The shown figures are medians of the rounds. Prints a table in Markdown.
+BIN_DIR. Prints a line of JSON for each round of each, and last a table in Markdown with the medians.
 """
 
 import json
@@ -66,6 +66,8 @@ def main():
     for _ in range(ROUNDS):
         for column in columns:
             rounds[column].append(figures(*column))
+            # A run that is cut short has not been in vain.
+            print(json.dumps({"program": column[0], "devices": column[1], **rounds[column][-1]}), flush=True)
     print("| figure | " + " | ".join(f"{os.path.basename(os.path.dirname(os.path.dirname(os.path.abspath(p))))}, "
                                      f"GPUs {d}" for p, d in columns) + " |")
     print("|---" * (len(columns) + 1) + "|")
