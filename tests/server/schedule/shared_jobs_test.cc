@@ -95,7 +95,7 @@ TEST_P(SharedJobsTest, ADeviceWithOneLaneIsNotTakenWhole) {
   job.result.wait();
 }
 
-TEST_P(SharedJobsTest, WhatSharersWerePaidIsTheTimeOfAllDevices) {
+TEST_P(SharedJobsTest, ASharedJobIsChargedTheTimeOfAllItsDevices) {
   owner_metrics_ = std::make_unique<OwnerMetrics>(
       10, [](OwnerId owner) { return std::to_string(owner); }, metrics_);
   Make(2, kLanes);
