@@ -6,7 +6,6 @@ own balancing and health checks in the client, and through the retries of the C+
 Exits with 77 where HAProxy, the Python packages of gRPC and protobuf, or protoc are not installed.
 """
 
-import collections
 import contextlib
 import importlib
 import json
@@ -17,7 +16,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 
@@ -25,7 +23,6 @@ import edge
 from dashboard import ROOT
 
 try:
-    import grpc
     import numpy as np
     from restarts_clients import PATIENCE_SECONDS, CppClients, PythonClients, TensorClient
 except ImportError as error:
