@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "server/base/owner.h"
 
 namespace warpline {
@@ -97,8 +98,8 @@ class FairAccounts {
 // Waiting items, served fairly between shares, and between the clients of each share. Costs can have any
 // unit, but all the same one. Not thread-safe.
 //
-// Items of one claimant keep their order. The exception are items that may be passed, because they wait for a
-// resource that others do not need.
+// Each claimant has some lines, numbered from 0: one for each resource that its items wait for. Items of a
+// line keep their order, and may pass those of other lines.
 template <typename T>
 class FairQueue {
  public:
@@ -106,25 +107,25 @@ class FairQueue {
   std::size_t size() const { return size_; }
 
   // Ids increase in the order of arrival.
-  void Push(const Claimant& claimant, double cost, std::uint64_t id, T value, bool may_be_passed = false) {
+  void Push(const Claimant& claimant, double cost, std::uint64_t id, T value, std::size_t line = 0) {
     shares_.Wait(claimant.share);
     clients_[claimant.share].Wait(claimant.client);
     Items& items = items_[claimant];
     if (items.empty()) ++waiting_;
-    (may_be_passed ? items.passed : items.ordered).push_back({id, cost, std::move(value)});
+    if (items.lines.size() <= line) items.lines.resize(line + 1);
+    items.lines[line].push_back({id, cost, std::move(value)});
     ++size_;
   }
 
-  // Puts an item back that was taken before. It becomes the first of its claimant's items that may be passed.
-  void PutBack(const Claimant& claimant, double cost, std::uint64_t id, T value) {
-    Push(claimant, cost, id, std::move(value), /*may_be_passed=*/true);
-    std::deque<Item>& passed = items_.at(claimant).passed;
-    std::rotate(passed.begin(), std::prev(passed.end()), passed.end());
+  // Puts an item back that was taken before. It becomes the first of this line.
+  void PutBack(const Claimant& claimant, double cost, std::uint64_t id, T value, std::size_t line) {
+    Push(claimant, cost, id, std::move(value), line);
+    std::deque<Item>& items = items_.at(claimant).lines[line];
+    std::rotate(items.begin(), std::prev(items.end()), items.end());
   }
 
-  // Removes and returns the first item, in fair order, for which fits(item) holds. For each claimant only two
-  // items are tried: its oldest, and its oldest that may be passed, starting with the older of the two.
-  // Returns nothing if none fits.
+  // Removes and returns the first item, in fair order, for which fits(item) holds. For each claimant only
+  // the first items of its lines are tried, the oldest one first. Returns nothing if none fits.
   template <typename Fits>
   std::optional<T> TakeFirst(const Fits& fits) {
     std::optional<Claimant> taker;
@@ -152,12 +153,12 @@ class FairQueue {
   // Removes and returns the item with this id; nothing if it is not in the queue.
   std::optional<T> Remove(std::uint64_t id) {
     for (auto& [claimant, items] : items_) {
-      for (std::deque<Item>* queue : {&items.ordered, &items.passed}) {
+      for (std::deque<Item>& line : items.lines) {
         const auto found =
-            std::find_if(queue->begin(), queue->end(), [id](const Item& item) { return item.id == id; });
-        if (found == queue->end()) continue;
+            std::find_if(line.begin(), line.end(), [id](const Item& item) { return item.id == id; });
+        if (found == line.end()) continue;
         std::optional<T> value = std::move(found->value);
-        queue->erase(found);
+        line.erase(found);
         Removed(Claimant(claimant));
         return value;
       }
@@ -185,24 +186,25 @@ class FairQueue {
     T value;
   };
   struct Items {
-    std::deque<Item> ordered;
-    std::deque<Item> passed;  // items that may be passed
+    std::vector<std::deque<Item>> lines;
 
-    bool empty() const { return ordered.empty() && passed.empty(); }
+    bool empty() const {
+      return std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.empty(); });
+    }
   };
 
-  // Returns the queue whose first item fits, or null.
+  // Returns the line whose first item fits, or null.
   template <typename Fits>
   static std::deque<Item>* FirstThatFits(Items& items, const Fits& fits) {
-    std::deque<Item>* queues[] = {&items.ordered, &items.passed};
-    if (!items.ordered.empty() && !items.passed.empty() &&
-        items.passed.front().id < items.ordered.front().id) {
-      std::swap(queues[0], queues[1]);
+    absl::InlinedVector<std::deque<Item>*, 4> lines;
+    for (std::deque<Item>& line : items.lines) {
+      if (!line.empty()) lines.push_back(&line);
     }
-    for (std::deque<Item>* queue : queues) {
-      if (!queue->empty() && fits(queue->front().value)) return queue;
-    }
-    return nullptr;
+    std::sort(lines.begin(), lines.end(),
+              [](const auto* a, const auto* b) { return a->front().id < b->front().id; });
+    const auto found =
+        std::find_if(lines.begin(), lines.end(), [&](const auto* line) { return fits(line->front().value); });
+    return found != lines.end() ? *found : nullptr;
   }
 
   void Removed(const Claimant& claimant) {

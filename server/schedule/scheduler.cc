@@ -115,7 +115,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
       job.peer_seconds;
   if (job.device.has_value()) job.load = load_.Add(*job.device, job.expected_seconds);
   const double cost = job.expected_seconds / job.weight;
-  const bool needs_pool = job.device_bytes() > 0;
+  const std::size_t line = LineOf(job);
   auto queued = std::make_unique<Queued>();
   queued->job = std::move(job);
   queued->since = MonotonicClock::now();
@@ -131,9 +131,9 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     }
     if (small) {
       if (IsShort(queued->job)) ++short_waiting_;
-      for_lane_.Push(claimant, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
+      for_lane_.Push(claimant, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, line);
     } else {
-      for_memory_.Push(claimant, cost, id, std::move(queued), needs_pool);
+      for_memory_.Push(claimant, cost, id, std::move(queued), line);
       refused_after_.reset();
     }
     ShowDepth();

@@ -179,6 +179,12 @@ class Scheduler {
   int& AheadOf(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return job.device_bytes() > 0 ? ahead_for_pool_ : IsShort(job) ? ahead_short_ : ahead_;
   }
+  // The line of the job's claimant in which it waits: a job for the lanes or the pool of one device does not
+  // hold up those for others.
+  static std::size_t LineOf(const Job& job) {
+    return 2 * (job.device.has_value() ? static_cast<std::size_t>(*job.device) + 1 : 0) +
+           (job.device_bytes() > 0 ? 1 : 0);
+  }
   void GoAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoLongerAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ShowDepth() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -111,14 +111,14 @@ void Scheduler::OnCopied(Copying& copying) {
     const double cost = job.expected_seconds / job.weight;
     const JobId id = staged.queued->id;
     MutexLock lock(&mutex_);
-    const bool needs_pool = job.device_bytes() > 0;
+    const std::size_t line = LineOf(job);
     if (IsShort(job)) {
       ++short_waiting_;
     } else {
       lane_shares_.BecomeReady(claimant);
     }
     for_lane_.Push(claimant, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)},
-                   needs_pool);
+                   line);
     ShowDepth();
   } else {
     {

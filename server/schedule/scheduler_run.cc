@@ -195,6 +195,7 @@ void Scheduler::PutBack(Matched& matched) {
   const Claimant claimant = job.caller.claimant;
   const double cost = job.expected_seconds / job.weight;
   const JobId id = queued.id;
+  const std::size_t line = LineOf(job);
   MutexLock lock(&mutex_);
   if (IsShort(job)) {
     ++short_waiting_;
@@ -206,7 +207,8 @@ void Scheduler::PutBack(Matched& matched) {
   GoAhead(job);
   lanes_->PutFirst({.job = id, .pool_bytes = job.device_bytes(), .only = job.device, .whole_pool = true});
   for_lane_.PutBack(claimant, cost, id,
-                    {.queued = std::move(matched.staged.queued), .slots = std::move(matched.staged.slots)});
+                    {.queued = std::move(matched.staged.queued), .slots = std::move(matched.staged.slots)},
+                    line);
   ShowDepth();
 }
 

@@ -106,7 +106,7 @@ class TimedLane {
 inline absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(bool cuda) {
   constexpr std::size_t kLaneBytes = std::size_t{3} << 30;
 #ifdef WARPLINE_HAVE_CUDA
-  if (cuda) return CreateCudaBackend({.devices = {0}, .lane_bytes = kLaneBytes, .measure_roofline = true});
+  if (cuda) return CreateCudaBackend({.devices = {"0"}, .lane_bytes = kLaneBytes, .measure_roofline = true});
 #endif
   if (cuda) return absl::UnavailableError("built without CUDA");
   return CreateCpuBackend({.lane_bytes = kLaneBytes});

@@ -21,7 +21,7 @@ namespace warpline {
 class LaneRuns {
  public:
   explicit LaneRuns(CudaBackendOptions options, int lanes = 1) {
-    options.devices = {0};
+    options.devices = {"0"};
     options.metrics = &metrics_;
     options.on_timeline = [this](const JobTimeline&) { ++whole_; };
     auto backend = CreateCudaBackend(options);

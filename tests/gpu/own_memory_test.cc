@@ -26,7 +26,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 class OwnMemoryGpuTest : public GpuTest {
  protected:
   void Open(CudaBackendOptions options) {
-    options.devices = {0};
+    options.devices = {"0"};
     options.metrics = &metrics_;
     options.resident_bytes = 256 * kMiB;
     auto backend = CreateCudaBackend(options);

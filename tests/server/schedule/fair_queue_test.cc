@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace warpline {
 namespace {
@@ -61,11 +62,11 @@ TEST(FairQueueTest, LooksAtTheOwnersBehindTheFirstInTheOrderOfWhatTheyWereServed
   EXPECT_EQ(queue.TakeFirst(), 3);
 }
 
-TEST(FairQueueTest, WhatMayBePassedWaitsWithoutHoldingUpItsOwner) {
+TEST(FairQueueTest, OneLineWaitsWithoutHoldingUpAnother) {
   FairQueue<int> queue;
-  queue.Push(Owner(1), 1, 1, 10, /*may_be_passed=*/true);
+  queue.Push(Owner(1), 1, 1, 10, /*line=*/1);
   queue.Push(Owner(1), 1, 2, 1);
-  queue.Push(Owner(1), 1, 3, 11, /*may_be_passed=*/true);
+  queue.Push(Owner(1), 1, 3, 11, /*line=*/1);
   const auto fits = [](int size) { return size < 10; };
   EXPECT_EQ(queue.TakeFirst(fits), 1);
   EXPECT_FALSE(queue.TakeFirst(fits).has_value());
@@ -74,14 +75,34 @@ TEST(FairQueueTest, WhatMayBePassedWaitsWithoutHoldingUpItsOwner) {
   EXPECT_TRUE(queue.empty());
 }
 
-TEST(FairQueueTest, WhatMayBePassedKeepsItsPlaceWhereItFits) {
+TEST(FairQueueTest, LinesGoInOrderOfArrivalWhereAllFit) {
   FairQueue<char> queue;
   queue.Push(Owner(1), 1, 1, 'a');
-  queue.Push(Owner(1), 1, 2, 'b', /*may_be_passed=*/true);
+  queue.Push(Owner(1), 1, 2, 'b', /*line=*/1);
   queue.Push(Owner(1), 1, 3, 'c');
   std::string order;
   while (!queue.empty()) order += *queue.TakeFirst();
   EXPECT_EQ(order, "abc");
+}
+
+TEST(FairQueueTest, ManyLinesAreTriedInOrderOfTheirOldestItems) {
+  FairQueue<int> queue;
+  for (const std::size_t line : {9, 0, 4, 4, 0, 9}) {
+    queue.Push(Owner(1), 1, queue.size(), static_cast<int>(line), line);
+  }
+  EXPECT_EQ(queue.TakeFirst([](int line) { return line != 9; }), 0);
+  EXPECT_EQ(queue.TakeFirst([](int line) { return line == 4; }), 4);
+  std::vector<int> rest;
+  while (!queue.empty()) rest.push_back(*queue.TakeFirst());
+  EXPECT_EQ(rest, (std::vector<int>{9, 4, 0, 9}));
+}
+
+TEST(FairQueueTest, WhatIsPutBackIsTheFirstOfItsLine) {
+  FairQueue<int> queue;
+  for (const int id : {1, 2, 3}) queue.Push(Owner(1), 1, static_cast<std::uint64_t>(id), id, /*line=*/1);
+  const int taken = *queue.TakeFirst();
+  queue.PutBack(Owner(1), 1, 1, taken, /*line=*/1);
+  for (const int id : {1, 2, 3}) EXPECT_EQ(queue.TakeFirst(), id);
 }
 
 TEST(FairQueueTest, RemovesById) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -144,6 +145,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     const std::atomic<bool>* cancelled = nullptr;
     OwnerId owner = 0;
     double cost = 0;
+    std::optional<int> device;  // not set: any
     std::function<void()> while_copying = nullptr;
     std::function<void()> when_done = nullptr;
     std::shared_ptr<const Plan> plan = nullptr;  // null: one with the values above
@@ -164,6 +166,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
       region[0] = static_cast<std::byte>(mark);
     };
     job.caller = CallerWith(ask.owner);
+    job.device = ask.device;
     job.deadline = ask.deadline;
     job.cancelled = ask.cancelled;
     auto promise = std::make_shared<std::promise<Result>>();

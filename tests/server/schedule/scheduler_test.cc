@@ -53,6 +53,19 @@ TEST_P(SchedulerTest, SpreadsJobsOverDevices) {
   for (Submitted& job : jobs) job.result.wait();
 }
 
+TEST_P(SchedulerTest, JobsForABusyDeviceDoNotHoldUpTheirClientsJobsForAnother) {
+  Make(/*devices=*/2, /*lanes=*/1);
+  std::vector<Submitted> jobs;
+  for (const int device : {0, 0, 0, 1}) {
+    jobs.push_back(Submit(static_cast<int>(jobs.size()), {.device = device}));
+  }
+  backend_->AwaitLaunches(2);
+  EXPECT_EQ(backend_->launch_devices(), (std::vector<int>{0, 1}));
+  backend_->FinishAtOnce();
+  for (int i = 0; i < 2; ++i) backend_->FinishOne();
+  for (Submitted& job : jobs) EXPECT_TRUE(job.result.get().status.ok());
+}
+
 TEST_P(SchedulerTest, TheWatchdogSeesAJobThatNeverEnds) {
   DeviceWatchdog::Clock::time_point now{std::chrono::hours(1)};
   int stalls = 0;
