@@ -33,13 +33,13 @@ class CutPipeline {
     const CudaContext& context;
     cudaStream_t kernels;  // the stream of the lane
     // Every piece whose number is `part` modulo `parts` is run.
-    int part, parts;
+    int part = 0, parts = 1;
     // The job has the device to itself. Otherwise all is enqueued on the stream of the lane.
-    bool pipelined;
+    bool pipelined = false;
     // Null if nothing is timed. Otherwise these events are recorded: 0 and 1 before the first and after the
     // last copy in, 2 and 3 before the first and after the last copy out, 4 + 2 i and 5 + 2 i before and
     // after the kernels of piece i.
-    const TimingEvents* timing;
+    const TimingEvents* timing = nullptr;
   };
   static std::size_t TimingEventsOf(const Cutting& cutting) { return 4 + 2 * cutting.pieces.size(); }
 

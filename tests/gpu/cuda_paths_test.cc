@@ -399,7 +399,7 @@ TEST_F(CudaBlocksTest, AFailedEnqueueLeavesStreamsThatWork) {
                               .arena = {static_cast<std::byte*>(arena->get()), cutting->arena_bytes},
                               .context = context,
                               .kernels = stream->get(),
-                              .timing = nullptr});
+                              .pipelined = true});
   };
   PieceCopy& copy = cutting->pieces[cutting->pieces.size() / 2].in;
   ASSERT_GT(copy.rows, 1u);
