@@ -187,7 +187,7 @@ def test_what_is_to_be_awaited_is_no_array(daemon):
         async with warpline.aio.connect(daemon.address) as c:
             put = asyncio.ensure_future(c.put(X))
             for use in (c.gemm(put, X), c.transpose(put), c.put(put)):
-                with pytest.raises(TypeError, match="a Task is no array: await it"):
+                with pytest.raises(TypeError, match="this Task is no array: await it"):
                     await use
             assert np.allclose(await c.gemm(await put, X.T), X @ X.T)
 

@@ -1,6 +1,7 @@
 """Arrays as operands: sent in the order of their axes in memory, with the fewest copies that the layouts allow."""
 
-from collections.abc import Awaitable
+import reprlib
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,78 @@ from warpline.residents import Remote, Resident, ResidentOperand
 # A NumPy array of any data type.
 Array = np.ndarray[Any, Any]
 
+
 def as_array(x: Any) -> Array:
-    """Converts `x` to a NumPy array. Copies nothing if `x` is an array, or has `__array_interface__`, or `__dlpack__`
-    in host memory. Calls np.asarray for anything else. Raises TypeError for masked arrays (the mask would be lost),
-    memory that the CPU cannot read, tensors (their elements are elsewhere), and awaitables."""
+    """Converts `x` to a NumPy array: by NumPy, and by `__dlpack__` where NumPy cannot, as for bfloat16. Copies nothing if
+    the elements are in host memory already, and NumPy finds them there.
+
+    Raises TypeError for what would lose something or is no array: masked elements, also where `x` only gives them or
+    contains them; memory that the CPU cannot read; tensors, whose elements are elsewhere; sparse matrices and other
+    Python objects; awaitables."""
     if type(x) is np.ndarray:
         return x
     if isinstance(x, Remote):
         raise TypeError(f"{x!r} is no array: it goes where tensors may, or np.asarray fetches its elements")
-    if isinstance(x, np.ma.MaskedArray):
-        raise TypeError("a masked array cannot be sent: fill it first")
-    if isinstance(x, Awaitable):
-        raise TypeError(f"a {type(x).__name__} is no array: await it")
-    if isinstance(x, np.ndarray):
-        # Subclasses may index and reshape differently: the rows of an np.matrix are matrices.
-        return x.view(np.ndarray)
-    if not hasattr(x, "__array_interface__") and hasattr(x, "__dlpack__"):
+    if isinstance(x, (list, tuple)):
+        _check_elements(x)
+    elif isinstance(x, Awaitable) and not hasattr(x, "__array__"):
+        raise TypeError(f"this {type(x).__name__} is no array: await it")
+    array = _converted(x)
+    if array.dtype.hasobject:
+        raise _no_numbers(x, array)
+    if type(array) is np.ndarray:
+        return array
+    mask = getattr(array, "mask", None)
+    if mask is not None and np.any(mask):
+        raise TypeError(f"elements of this {type(x).__name__} are masked, and a server has no masks: fill it first "
+                        "(filled), or take what is not masked (compressed)")
+    # Subclasses may index and reshape differently: the rows of an np.matrix are matrices.
+    return array.view(np.ndarray)
+
+
+def _converted(x: Any) -> Array:
+    # PyTorch negates and conjugates when elements are read, which DLPack does not do.
+    for method in ("resolve_conj", "resolve_neg"):
+        if hasattr(x, method):
+            x = getattr(x, method)()
+    has_dlpack = hasattr(x, "__dlpack__")
+    if has_dlpack and not hasattr(x, "__array__") and not hasattr(x, "__array_interface__"):
         return from_dlpack(x)
-    return np.asarray(x)
+    try:
+        return np.asanyarray(x)
+    except (TypeError, RuntimeError, BufferError) as error:
+        if not has_dlpack:
+            raise
+        try:
+            return from_dlpack(x)
+        except (RuntimeError, BufferError, ValueError):
+            raise TypeError(f"NumPy cannot read this {type(x).__name__}: {error}") from error
+
+
+def _check_elements(x: Sequence[Any]) -> None:
+    """Raises TypeError if something in nested sequences has masked elements, which NumPy would drop."""
+    for element in x:
+        if isinstance(element, (list, tuple)):
+            _check_elements(element)
+        elif hasattr(element, "__array__") and not isinstance(element, (np.generic, Remote)):
+            as_array(element)
+
+
+def _no_numbers(x: Any, array: Array) -> TypeError:
+    """The error for what NumPy makes an array of Python objects of."""
+    name = type(x).__name__
+    if isinstance(x, np.ndarray):
+        return TypeError(f"warpline has no element type for NumPy's {array.dtype}: convert it, as by astype(float)")
+    if hasattr(x, "toarray"):
+        return TypeError(f"this {name} is sparse: its toarray() is an array")
+    if hasattr(x, "__cuda_array_interface__"):
+        return TypeError(f"this {name} is in the memory of a GPU: copy it to the host first, as by get() or "
+                         "copy_to_host()")
+    if array.ndim == 0:
+        return TypeError("None is no array" if x is None else f"this {name} is no array, and NumPy makes none of it")
+    others = (element for element in array.flat if not isinstance(element, (int, float, complex, np.generic)))
+    return TypeError(f"elements of this {name} are Python objects such as {reprlib.repr(next(others, array.flat[0]))}: "
+                     "convert them to numbers first")
 
 
 class Operand:

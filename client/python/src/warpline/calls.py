@@ -165,11 +165,33 @@ def outs_of(out: Any, count: int) -> list[Array | None]:
 
 
 def check_out(out: Any) -> None:
-    """Raises TypeError unless `out` is an array, and ValueError unless it can be written."""
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out is a {type(out).__name__}: an array")
+    """Raises TypeError unless `out` is an array of NumPy without a mask, and ValueError unless it can be written."""
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        kind = type(out)
+        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        raise TypeError(f"out is a {name}: give it a NumPy array of the memory, such as np.asarray makes of arrays of "
+                        "other libraries on the host")
     if not out.flags.writeable or not out.dtype.isnative:
         raise ValueError(f"out is {out.dtype}{list(out.shape)}: it must be writeable and in native byte order")
+
+
+_TooHardError: Any = getattr(np, "exceptions", np).TooHardError  # np.exceptions is there since NumPy 1.25
+
+
+def _check_apart(outs: Sequence[Array | None]) -> None:
+    """Raises ValueError if two arrays share memory: one result would overwrite the other."""
+    given = [(i, out) for i, out in enumerate(outs) if out is not None]
+    for k, (i, first) in enumerate(given):
+        for j, second in given[k + 1:]:
+            if np.may_share_memory(first, second) and _shares(first, second):
+                raise ValueError(f"out[{i}] and out[{j}] share memory: each result needs its own")
+
+
+def _shares(a: Array, b: Array) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=10000)
+    except _TooHardError:
+        return True
 
 
 class Request:
@@ -187,6 +209,7 @@ class Request:
         count = len(call.program.outputs)
         if len(outs) != count:
             raise ValueError(f"out has {len(outs)} arrays for {count} results")
+        _check_apart(outs)
         inputs = ffi.new("warpline_input[]", len(call.inputs))
         for slot, (name, operand) in zip(inputs, call.inputs):
             slot.name = named = core.text(name)

@@ -84,6 +84,18 @@ class Operators(Remote):
         """The one element of an expression or tensor, computed or fetched, as a number of Python."""
         return np.asarray(self).item()
 
+    def __dlpack__(self, *, stream: None = None, max_version: Any = None, dl_device: Any = None,
+                   copy: bool | None = None) -> Any:
+        """The computed or fetched elements for `from_dlpack` of NumPy, PyTorch and the like. They are in host memory.
+        Raises BufferError for copy=False, and for other devices than the CPU."""
+        if copy is False or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
+            raise BufferError("the elements are on the server: an array of them is a copy in host memory")
+        return np.asarray(self).__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """DLPack's device of what `__dlpack__` gives: the CPU."""
+        return 1, 0
+
     def transpose(self, axes: Any = None, *more: int, variant: str = "", name: str = "") -> "Expression":
         """Permutes the axes: axis i of the result is axis axes[i] of this; transpose(1, 0) is transpose((1, 0)). None:
         reverses all axes, as NumPy does.
@@ -179,6 +191,7 @@ class Operators(Remote):
         """The elements that integers, slices, None, ... and arrays of indices choose, as in NumPy. Indices of an array that
         are out of range are an error of the server. A mask alone gives the elements for which it is true, as an output
         of a run."""
+        key = indexing.own_key(key)
         if indexing.is_mask(key):
             return selecting.masked(self, key)
         return indexing.item(self, key)
@@ -400,6 +413,9 @@ class Operators(Remote):
         if decimals > 0 and self.dtype is not None and self.dtype.kind in "biu":
             return elementwise.positive(self)
         scale = 10.0 ** abs(decimals)
+        if self.dtype is not None and self.dtype.kind in "iu" and decimals < 0:
+            # In float64, as NumPy does, and modulo 2^bits.
+            return (self._apply("round", self / scale) * scale).astype(np.int64).astype(self.dtype)
         if decimals > 0:
             return self._apply("round", self * scale) / scale
         return self._apply("round", self / scale) * scale if decimals < 0 else self._apply("round", self)

@@ -9,6 +9,7 @@ import numpy as np
 
 from warpline import creation, elementwise, promotion, views
 from warpline.arguments import fields_of
+from warpline.arrays import as_array
 from warpline.dtypes import DTYPES
 from warpline.elementwise import program_of
 from warpline.implements import implements
@@ -23,7 +24,7 @@ _I32, _I64 = DTYPES["DATA_TYPE_I32"], DTYPES["DATA_TYPE_I64"]
 def indices_of(program: Any, indices: Any) -> "Expression":
     """Indices as an expression of i32 or i64. Raises TypeError for anything but integers."""
     if not hasattr(indices, "_apply"):
-        array = np.asarray(indices)
+        array = as_array(indices)
         if array.size == 0 and not isinstance(indices, np.ndarray):
             array = array.astype(_I64)
         if array.dtype.kind not in "iu":
@@ -156,7 +157,7 @@ def _places_of(indices: Sequence[Any], axes: Sequence[int], sizes: Sequence[int]
     wrong: Any = np.False_
     for given, axis, size in zip(indices, axes, sizes, strict=True):
         here = not hasattr(given, "_apply")
-        index = np.asarray(given) if here else given
+        index = as_array(given) if here else given
         if index.dtype is not None and index.dtype.kind not in "iu" and not (here and index.size == 0):
             raise TypeError(f"indices are integers, not {index.dtype}")
         index = index.astype(_I64)
@@ -167,6 +168,14 @@ def _places_of(indices: Sequence[Any], axes: Sequence[int], sizes: Sequence[int]
             raise IndexError(f"index {index[outside][0]} is out of bounds for axis {axis} with size {size}")
         places = places * size + np.where(index < 0, index + size, index)
     return np.where(wrong, math.prod(sizes), places)
+
+
+def own_key(key: Any) -> Any:
+    """A key of t[...] with NumPy arrays in place of other libraries' arrays."""
+    if isinstance(key, tuple):
+        return tuple(own_key(part) for part in key)
+    foreign = hasattr(key, "__array__") and not hasattr(key, "_apply") and not isinstance(key, (np.ndarray, np.generic))
+    return as_array(key) if foreign or isinstance(key, np.ma.MaskedArray) else key
 
 
 def is_mask(key: Any) -> bool:

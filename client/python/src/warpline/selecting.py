@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from warpline import creation, elementwise, indexing, ordering, views
+from warpline.arrays import as_array
 from warpline.dtypes import DTYPES
 from warpline.elementwise import program_of
 from warpline.implements import implements
@@ -36,7 +37,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) 
         raise TypeError("compress goes along axis 0, or over all elements: np.moveaxis moves another axis there")
     x = views.reshape(a, -1) if axis is None else a
     program = program_of("compress", x, condition)
-    chosen = program._expression(condition if hasattr(condition, "_apply") else np.asarray(condition).astype(bool))
+    chosen = program._expression(condition if hasattr(condition, "_apply") else as_array(condition).astype(bool))
     size, length = shape_of("compress", x)[0], shape_of("compress", chosen)[0]
     if length > size:
         raise ValueError(f"the condition has {length} elements for {size}")

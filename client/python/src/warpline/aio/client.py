@@ -1,8 +1,9 @@
 """The asynchronous client."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from warpline.programs import Program, plan_run
 from warpline.reports import ServerInfo
 from warpline.residents import Resident, TensorInfo
 
+_T = TypeVar("_T")
+
 
 class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]):
     """The asynchronous client, for one event loop. It is an asynchronous context manager (`async with`).
@@ -34,6 +37,7 @@ class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]
         self._connection = connection
         self._reproducible = reproducible
         self._calls: Calls | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         # Its end closes the client: asyncio.run closes generators that are left.
         self._end: AsyncGenerator[None, None] | None = None
 
@@ -57,38 +61,46 @@ class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]
     async def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
                   channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
         """See warpline.Client.put."""
-        await self._begin()
-        handle = await calling(lambda: transfers.put(self._connection, x, ttl, device, channels, timeout, request_id),
+        handle = await self._calling(lambda: transfers.put(self._connection, x, ttl, device, channels, timeout, request_id),
                                lib.warpline_tensor_free)
         return Tensor(self, handle, owned=True)
 
     async def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
                     timeout: float | None = None) -> Array:
         """See warpline.Client.empty."""
-        return await calling(lambda: transfers.empty(self._connection, shape, dtype, timeout))
+        return await self._calling(lambda: transfers.empty(self._connection, shape, dtype, timeout))
 
     async def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
         """See warpline.Client.tensor."""
-        handle = await calling(lambda: transfers.attach(self._connection, id, renew, timeout), lib.warpline_tensor_free)
+        handle = await self._calling(lambda: transfers.attach(self._connection, id, renew, timeout), lib.warpline_tensor_free)
         return Tensor(self, handle, owned=False)
 
     async def tensors(self, *, timeout: float | None = None) -> list[TensorInfo]:
         """See warpline.Client.tensors."""
-        return await calling(lambda: transfers.tensors(self._connection, timeout))
+        return await self._calling(lambda: transfers.tensors(self._connection, timeout))
 
     async def info(self, *, timeout: float | None = None) -> ServerInfo:
         """See warpline.Client.info."""
-        return await calling(lambda: transfers.info(self._connection, timeout))
+        return await self._calling(lambda: transfers.info(self._connection, timeout))
 
     async def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
         """See warpline.Client.is_serving."""
-        return await calling(lambda: transfers.is_serving(self._connection, service, timeout))
+        return await self._calling(lambda: transfers.is_serving(self._connection, service, timeout))
 
     async def _begin(self) -> None:
-        """Call this in the loop before other calls."""
+        """Call this in the loop before other calls. Raises RuntimeError in another loop than the first call's."""
+        loop = asyncio.get_running_loop()
         if self._end is None:
+            self._loop = loop
             self._end = _closing(self._connection)
             await anext(self._end)
+        elif self._loop is not loop:
+            raise RuntimeError("this client belongs to another event loop, with which it has ended or will end: call "
+                               "warpline.aio.connect in each loop, such as in each asyncio.run")
+
+    async def _calling(self, work: Callable[[], _T], discard: Callable[[_T], object] = lambda _: None) -> _T:
+        await self._begin()
+        return await calling(work, discard)
 
     async def _call(self, make: Callable[..., Call], arguments: Sequence[Any], operands: int, keep: bool,
                     options: CallOptions) -> Any:
@@ -107,8 +119,8 @@ class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]
     async def _send(self, call: Call, outs: Sequence[Array | None], options: CallOptions) -> list[Array | Tensor]:
         connection = self._connection
         timeout, id, report, progress = settings_of(options, connection.timeout)
-        connection.check_open()
         await self._begin()
+        connection.check_open()
         if self._calls is None:
             self._calls = Calls(connection)
         nbytes = sum(operand.array.nbytes for _, operand in call.inputs if isinstance(operand, Operand))
@@ -123,13 +135,13 @@ class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]
 
     async def _get(self, tensor: Resident, out: Array | None, channels: int | None, timeout: float | None,
                    request_id: str | None) -> Array:
-        return await calling(lambda: transfers.get(self._connection, tensor, out, channels, timeout, request_id))
+        return await self._calling(lambda: transfers.get(self._connection, tensor, out, channels, timeout, request_id))
 
     async def _drop(self, id: str, timeout: float | None) -> None:
-        await calling(lambda: transfers.drop(self._connection, id, timeout))
+        await self._calling(lambda: transfers.drop(self._connection, id, timeout))
 
     async def _renew(self, id: str, ttl: float | None, timeout: float | None) -> TensorInfo:
-        return await calling(lambda: transfers.renew(self._connection, id, ttl, timeout))
+        return await self._calling(lambda: transfers.renew(self._connection, id, ttl, timeout))
 
 
 async def _closing(connection: core.Connection) -> AsyncGenerator[None, None]:
