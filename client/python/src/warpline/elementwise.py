@@ -4,6 +4,7 @@ The operations are those of the library, by their names in warpline.proto: "add"
 expression. When a program is sent, neighbouring ones become one map (maps.py).
 """
 
+import functools
 import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,6 +62,16 @@ def kind_of(dtype: np.dtype[Any]) -> str:
     return "f" if dtype in BITS.values() or dtype in ML_DTYPES.values() else dtype.kind
 
 
+def _float_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The floats in which NumPy computes functions of these integers or bools."""
+    return _F16 if dtype.itemsize == 1 else _F32 if dtype.itemsize == 2 else _F64
+
+
+def _takes_floats_only(op: str) -> bool:
+    takes = ROWS[op].takes
+    return "f" in takes and "i" not in takes
+
+
 def _computed_in(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype that NumPy converts operands of this common dtype to."""
     kind, takes = kind_of(dtype), ROWS[op].takes
@@ -70,10 +81,8 @@ def _computed_in(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
         return dtype
     if kind == "b" and op in _OF_INT8:
         return _I8
-    if kind in "biu" and "f" in takes and "i" not in takes:
-        if op == "divide" or dtype.itemsize > 2:
-            return _F64
-        return _F16 if dtype.itemsize == 1 else _F32
+    if kind in "biu" and _takes_floats_only(op):
+        return _F64 if op == "divide" else _float_of(dtype)
     return dtype
 
 
@@ -83,16 +92,18 @@ def make(op: str, program: Any, operands: Sequence[Any], variant: str = "", name
     row = ROWS[op]
     if len(operands) != row.operands:
         raise TypeError(f"{op} takes {row.operands} operands, not {len(operands)}")
+    if op in ("multiply", "pow") and any(isinstance(x, np.matrix) for x in operands):
+        raise TypeError(f"{op} of an np.matrix is that of matrices: use @, or np.asarray(m) for its elements")
     numbers = [promotion.is_number(x) for x in operands]
     if all(numbers):
         raise TypeError(f"{op} of numbers needs no server: one operand must be an array, a tensor or an expression")
     given: list[Any] = [x if is_number else program._expression(x) for x, is_number in zip(operands, numbers)]
     alike = range(1 if op == "where" else 0, len(given))
-    if op in _COMPARISONS and any(numbers):
-        answer = _beyond(op, given, numbers)
+    if op in _COMPARISONS:
+        answer = _compared(op, given, numbers)
         if answer is not None:
             return answer
-    dtype = _common([given[i] for i in alike], [numbers[i] for i in alike])
+    dtype = _common(op, [given[i] for i in alike], [numbers[i] for i in alike])
     if dtype is not None and not variant and not name:
         same = _unchanged(op, given, dtype)
         if same is not None:
@@ -117,17 +128,41 @@ _COMPARISONS: dict[str, Any] = {"equal": operator.eq, "not_equal": operator.ne, 
                                 "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge}
 
 
-def _beyond(op: str, given: Sequence[Any], numbers: Sequence[bool]) -> "Expression | None":
-    """What a comparison of integers with an int that their type does not hold gives: the same for all of them."""
-    x, number = given if numbers[1] else given[::-1]
-    if not isinstance(number, int) or isinstance(number, bool) or x.dtype is None or kind_of(x.dtype) not in "iu":
+# What tells the same with the operands in the other order.
+_TURNED = {"equal": "equal", "not_equal": "not_equal", "less": "greater", "less_equal": "greater_equal", "greater": "less",
+           "greater_equal": "less_equal"}
+_U64, _I64 = DTYPES["DATA_TYPE_U64"], DTYPES["DATA_TYPE_I64"]
+
+
+def _compared(op: str, given: list[Any], numbers: Sequence[bool]) -> "Expression | None":
+    """A comparison of integers that have no common type of integers: exact, as in NumPy 2. None for all others, which
+    are compared in the common type. Replaces NumPy's integers in `given` by Python's, of which each is exact."""
+    kinds = ["" if is_number or x.dtype is None else kind_of(x.dtype) for x, is_number in zip(given, numbers)]
+    if any(numbers):
+        place = numbers.index(True)
+        x, number = given[1 - place], given[place]
+        if kinds[1 - place] not in ("i", "u") or not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+            return None
+        given[place] = number = int(number)
+        limits = np.iinfo(x.dtype)
+        if limits.min <= number <= limits.max:
+            return None
+        # The same for all of them, and integers are equal to themselves.
+        compared = (0, number) if place == 1 else (number, 0)
+        return make("equal" if _COMPARISONS[op](*compared) else "not_equal", x.program, (x, x))
+    if sorted(kinds) != ["i", "u"] or _U64 not in (given[0].dtype, given[1].dtype):
         return None
-    limits = np.iinfo(x.dtype)
-    if limits.min <= number <= limits.max:
-        return None
-    compared = (0, number) if numbers[1] else (number, 0)
-    # Integers are equal to themselves.
-    return make("equal" if _COMPARISONS[op](*compared) else "not_equal", x.program, (x, x))
+    signed, unsigned = given if kinds[0] == "i" else given[::-1]
+    if kinds[0] == "u":
+        op = _TURNED[op]
+    program = signed.program
+    # The low 64 bits of a negative number are no number of the other's: it is less than all of them.
+    is_negative = make("less", program, (signed, 0))
+    bits = program._cast(program._cast(signed, _I64), _U64)
+    result = make(op, program, (bits, unsigned))
+    if _COMPARISONS[op](-1, 0):
+        return make("logical_or", program, (is_negative, result))
+    return make("logical_and", program, (make("logical_not", program, (is_negative,)), result))
 
 
 def _unchanged(op: str, given: Sequence[Any], dtype: np.dtype[Any]) -> "Expression | None":
@@ -154,22 +189,27 @@ def _condition(program: Any, x: Any, is_number: bool) -> Any:
     return x if x.dtype is None else program._cast(x, _BOOL)
 
 
-def _common(given: Sequence[Any], numbers: Sequence[bool]) -> np.dtype[Any] | None:
+def _common(op: str, given: Sequence[Any], numbers: Sequence[bool]) -> np.dtype[Any] | None:
     """The dtype to which operands are promoted; None if that of an expression is not known."""
     dtypes = [x.dtype for x, is_number in zip(given, numbers) if not is_number]
     if not dtypes:
         return DTYPES[data_type(np.result_type(*(np.asarray(x).dtype for x in given)))]
+    weak = [x for x, is_number in zip(given, numbers) if is_number and promotion.is_weak(x)]
     if any(dtype is None for dtype in dtypes):  # np.float64 equals None
-        weak = [x for x, is_number in zip(given, numbers) if is_number and promotion.is_weak(x)]
         if weak:
             promotion.element(weak[0], None)  # raises
         return None
-    dtype = dtypes[0]
-    for other in dtypes[1:]:
-        dtype = promotion.common(dtype, other)
-    for x, is_number in zip(given, numbers):
-        if is_number:
-            dtype = promotion.with_number(dtype, x)
+    dtypes += [x.dtype for x, is_number in zip(given, numbers) if is_number and not promotion.is_weak(x)]
+    kinds = {kind_of(dtype) for dtype in dtypes}
+    # With these the numbers decide: bools become int64 beside an int, and all integers float64 beside a float.
+    decisive = (float, complex) if kinds - {"b"} else (int, float, complex)
+    decided = kinds <= set("biu") and any(isinstance(x, decisive) and not isinstance(x, bool) for x in weak)
+    # Each operand becomes floats by itself, not the type of integers that holds both.
+    if _takes_floats_only(op) and op != "divide" and op not in _ROUNDING and not decided:
+        dtypes = [_float_of(dtype) if kind_of(dtype) in "biu" else dtype for dtype in dtypes]
+    dtype = functools.reduce(promotion.common, dtypes)
+    for x in weak:
+        dtype = promotion.with_number(dtype, x, checked=op not in _LOGICAL and not _takes_floats_only(op))
     return dtype
 
 
@@ -230,6 +270,11 @@ def where(condition: Any, x: Any, y: Any) -> "Expression":
 
 def clip(x: Any, low: Any, high: Any) -> "Expression":
     program = program_of("clip", x, low, high)
+    kind = getattr(x, "dtype", None)
+    if kind is not None and kind_of(kind) in "iu":  # a bound that no element can reach is no bound
+        limits = np.iinfo(kind)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
     if low is None and high is None:
         return positive(program._expression(x))
     if low is None or high is None:
@@ -249,13 +294,17 @@ def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[A
                   keywords: Mapping[str, Any]) -> Any:
     """The expression of a call of a ufunc of NumPy, or both of divmod. Raises TypeError if the server does not have
     it."""
+    kind = kind_of(inputs[0].dtype) if getattr(inputs[0], "dtype", None) is not None else ""
     if method != "__call__" or keywords:
         what = f"numpy.{ufunc.__name__}.{method}" if method != "__call__" else f"{', '.join(keywords)} of numpy.{ufunc.__name__}"
         raise TypeError(f"{what} is not computed on the server: np.asarray fetches the elements of a tensor")
     if ufunc is np.square:
-        return make("multiply", program, (inputs[0], inputs[0]))
+        x = program._cast(program._expression(inputs[0]), _I8) if kind == "b" else inputs[0]  # as NumPy
+        return make("multiply", program, (x, x))
     if ufunc is np.reciprocal:
-        return make("divide", program, (1, inputs[0]))
+        return _reciprocal(program, inputs[0], kind)
+    if ufunc in (np.rint, np.fabs) and kind in ("b", "i", "u"):
+        inputs = [program._cast(program._expression(inputs[0]), _float_of(inputs[0].dtype))]
     if ufunc is np.positive:
         return positive(inputs[0])
     if ufunc is np.divmod:
@@ -265,3 +314,12 @@ def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[A
         raise TypeError(f"numpy.{ufunc.__name__} is not computed on the server: np.asarray fetches the elements of a "
                         "tensor")
     return make(op, program, inputs)
+
+
+def _reciprocal(program: Any, x: Any, kind: str) -> "Expression":
+    """1 / x; of integers rounded toward 0, as in NumPy: 1 and -1 themselves, and 0 for all others, 0 too."""
+    if kind not in ("b", "i", "u"):
+        return make("divide", program, (1, x))
+    given = program._cast(program._expression(x), _I8 if kind == "b" else x.dtype)
+    one = make("equal", program, (make("abs", program, (given,)), 1))
+    return make("where", program, (one, given, 0))

@@ -217,7 +217,8 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
         x, dtype = x.astype(_F64), _F64
     if dtype.kind != "f":
         raise TypeError(f"quantile does not take {dtype}")
-    computed = _F64 if wanted.ndim > 0 and dtype.kind == "f" else dtype  # as in NumPy, where a list of q is an array
+    # As in NumPy, where lists of q are arrays and only Python's own numbers are weak.
+    computed = dtype if type(q) in (int, float) else np.result_type(dtype, np.asarray(q).dtype)
     size = shape_of("quantile", x)[along]
     if size == 0:
         raise ValueError("quantile of no elements has no value")
@@ -260,7 +261,8 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
     wanted = np.asarray(q, dtype=np.float64)
     if not ((wanted >= 0) & (wanted <= 100)).all():
         raise ValueError(f"q is {q}: percentiles are numbers in [0, 100], or a list of them")
-    return quantile(a, np.true_divide(q, 100), axis, out, overwrite_input, method, keepdims)
+    fraction = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
+    return quantile(a, fraction, axis, out, overwrite_input, method, keepdims)
 
 
 def _one_axis(what: str, a: Any, axis: Any, keepdims: bool) -> "tuple[Expression, int, list[int]]":

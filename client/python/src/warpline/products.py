@@ -16,7 +16,7 @@ from warpline.views import shape_of
 if TYPE_CHECKING:
     from warpline.expressions import Expression
 
-_F32 = DTYPES["DATA_TYPE_F32"]
+_F32, _I8, _I32 = (DTYPES[f"DATA_TYPE_{name}"] for name in ("F32", "I8", "I32"))
 _HALVES = (DTYPES["DATA_TYPE_F16"], DTYPES["DATA_TYPE_BF16"])
 
 
@@ -41,6 +41,8 @@ def vecdot(x1: Any, x2: Any, axis: int = -1) -> "Expression":
     if left.dtype is not None and left.dtype.kind == "c":
         left = left.conj()
     dtype = (left * right).dtype
+    if dtype == _I8:  # as of gemm
+        left, dtype = left.astype(_I32), _I32
     if dtype in _HALVES:
         return (left.astype(_F32) * right.astype(_F32)).sum(-1).astype(dtype)
     return (left * right).sum(-1, dtype=dtype)

@@ -47,9 +47,10 @@ def common(a: _DType, b: _DType) -> _DType:
     raise TypeError(f"{name_of(a)} and {name_of(b)} have no common data type: convert one of them with astype{advice}")
 
 
-def with_number(dtype: _DType, number: Any) -> _DType:
+def with_number(dtype: _DType, number: Any, checked: bool = True) -> _DType:
     """The data type to which an operand of type `dtype` and a number are promoted. A 0-d array is a strong number.
-    Raises OverflowError if the number is an int that an integer type does not hold."""
+    checked: raises OverflowError if the number is an int that an integer type does not hold. Nothing of the sort holds
+    for operations that compute in floats or bools."""
     if isinstance(number, (np.generic, np.ndarray)):
         return common(dtype, number.dtype)
     if isinstance(number, bool):
@@ -58,7 +59,7 @@ def with_number(dtype: _DType, number: Any) -> _DType:
     if isinstance(number, int):
         if kind == "b":
             dtype = _I64
-        if kind in "bui":
+        if kind in "bui" and checked:
             limits = np.iinfo(dtype)
             if not limits.min <= number <= limits.max:
                 raise OverflowError(f"Python integer {number} out of bounds for {dtype}")
