@@ -148,7 +148,7 @@ SetValue DeviceNames(std::vector<std::string>& variable) {
         }
         if (!is_ordinal && !absl::StartsWith(part, "GPU-"))
           return MustBe("all, or devices like 0,1 or GPU-1a2b");
-        if (absl::c_linear_search(names, name)) return MustBe("each device once");
+        if (absl::c_linear_search(names, name)) return MustBe("devices of which none is named twice");
         names.push_back(std::move(name));
       }
     }

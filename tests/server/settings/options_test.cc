@@ -54,7 +54,7 @@ const std::pair<const char*, std::vector<const char*>> kWrong[] = {
      {"--devices=MIG-1a2b"}},
     {"unknown flag; see --help", {"--no-such-flag"}},
     {"unknown argument", {"stray"}},
-    {"must be each device once", {"--devices=0,0"}},
+    {"must be devices of which none is named twice", {"--devices=0,0"}},
     {"=--metrics-listen=127.0.0.1:9400: must not be an address of --listen", {"--listen=127.0.0.1:9400"}},
     {"must be one host:port (port 0 to 65535) or empty",
      {"--metrics-listen=127.0.0.1:65536", "--metrics-listen=9400",
