@@ -94,7 +94,9 @@ functions that call the method of their name (`np.sum`, `np.clip`, `np.transpose
 ```
 
 `np.vecdot`, `np.matrix_transpose`, `np.cumulative_sum`, `np.unique_values` and others that NumPy 2 brought need NumPy 2. All other
-functions fetch the elements, and compute in the client.""",
+functions, and those above with options or types that the server lacks, fetch the elements and compute in the client, with a
+`WarplinePerformanceWarning` for each function and line of your code. What writes into an array, such as `np.add.at` and `out=`, is
+refused.""",
              f"""## Functions of the standard
 
 {sum(map(bool, functions))} of {len(functions)} functions of the

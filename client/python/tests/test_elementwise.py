@@ -134,8 +134,8 @@ def test_logic(client):
     same(client.run(~t), ~a)
     x = np.array([0.0, 2, np.nan, -1])
     same(client.run(np.logical_and(p.input(x), b)), np.logical_and(x, b))
-    with pytest.raises(warpline.InvalidArgument, match="subtract does not take bool"):
-        client.run(t - b)
+    with pytest.raises(TypeError, match="subtract does not take bool"):
+        t - b
 
 
 def test_where_and_clip(client):
@@ -159,8 +159,10 @@ def test_complex_numbers(client):
     for got, want in ((t.real, x.real), (t.imag, x.imag), (t.conj(), x.conj()), (-t, -x), (t == y, x == y), (t * 2j, x * 2j),
                       (abs(t), np.abs(x))):
         same(client.run(got), want)
-    with pytest.raises(warpline.Unimplemented, match="exp of complex numbers is not implemented"):
-        client.run(np.exp(t))
+    with pytest.raises(TypeError, match="numpy.exp is not computed on the server: .* is no array before it is computed"):
+        np.exp(t)
+    with client.put(x) as resident, pytest.warns(warpline.WarplinePerformanceWarning, match="numpy.exp"):
+        np.testing.assert_array_equal(np.exp(resident), np.exp(x))
 
 
 def test_broadcasting(client):
@@ -245,7 +247,7 @@ def test_reductions_with_a_mask(client, dtype):
                         warnings.simplefilter("ignore")
                         want = function(x, axis=axis, where=where)
                     same(client.run(function(t, axis=axis, where=chosen)), np.asarray(want))
-        with pytest.raises(TypeError, match="takes no where"):
+        with pytest.raises(ValueError, match="max with where needs an initial"):
             t.reduce("max", where=m)
         for options in ({"name": "s"}, {"variant": "reference"}):
             with pytest.raises(TypeError, match="which have no variant"):

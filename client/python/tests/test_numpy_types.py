@@ -31,6 +31,14 @@ def c(daemon):
         yield connected
 
 
+def is_here(ufunc, want, *types):
+    """False where the client computes: functions of complex numbers, and nextafter of float16."""
+    op = elementwise.operation_of(ufunc)
+    if op and "c" not in elementwise.ROWS[op].takes and "c" in "".join(types):
+        return False
+    return ufunc is not np.nextafter or want != np.float16
+
+
 def type_of(compute):
     """None where NumPy refuses."""
     with np.errstate(all="ignore"):
@@ -46,7 +54,7 @@ def test_types_of_one_operand(ufunc):
     for t in TYPES:
         x = np.ones(2, t)
         want = type_of(lambda: ufunc(x))
-        if want is not None and (ufunc.__name__, t) not in DIFFERENT:
+        if want is not None and is_here(ufunc, want, t) and (ufunc.__name__, t) not in DIFFERENT:
             assert ufunc(p.input(x)).dtype == want, t
 
 
@@ -56,7 +64,7 @@ def test_types_of_pairs(ufunc):
     for t, u in itertools.product(TYPES, TYPES):
         x, y = np.ones(2, t), np.ones(2, u)
         want = type_of(lambda: ufunc(x, y))
-        if want is not None:
+        if want is not None and is_here(ufunc, want, t, u):
             assert ufunc(p.input(x), y).dtype == want, (t, u)
 
 
@@ -68,7 +76,7 @@ def test_types_with_numbers(ufunc):
         x = np.ones(2, t)
         for a, b in ((x, number), (number, x)):
             want = type_of(lambda: ufunc(a, b))
-            if want is not None:
+            if want is not None and is_here(ufunc, want, t):
                 got = ufunc(*(p.input(side) if side is x else side for side in (a, b)))
                 assert got.dtype == want, (t, number)
 

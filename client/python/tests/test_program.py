@@ -344,7 +344,7 @@ def test_inputs_in_any_layout(client, rng):
 
 def test_errors_name_the_step(client):
     p = warpline.program()
-    bad = p.reduce(np.ones((2, 3)), "sum", 7, name="sums")
+    bad = p.reduce(warpline.placeholder("x"), "sum", 7, name="sums")
     with pytest.raises(warpline.InvalidArgument, match='step "sums"') as caught:
-        client.run(bad)
+        client.run(bad, x=np.ones((2, 3)))
     assert caught.value.violations[0].field == "program.steps[0].axes"

@@ -50,8 +50,7 @@ def test_options(reduced):
 def test_ddof_of_any_kind(reduced):
     for ddof in (1.0, np.float32(1), np.int8(1), np.array(1)):
         assert np.allclose(reduced("var", X, 0, ddof=ddof), X.var(axis=0, ddof=1))
-    for ddof, error, text in ((0.5, TypeError, "ddof is 0.5: expected an integer"),
-                              (np.nan, TypeError, "ddof is nan: expected an integer"),
+    for ddof, error, text in ((np.nan, TypeError, "ddof is nan: expected an integer"),
                               ("1", TypeError, "ddof is '1': expected an integer"),
                               (True, TypeError, "ddof is True: expected an integer"),
                               (None, TypeError, "ddof is None: expected an integer"),

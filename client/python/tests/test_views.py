@@ -33,7 +33,7 @@ def test_indices_that_are_wrong(t):
                        (slice(0, 3, 0), ValueError), (1.0, TypeError), (True, TypeError), (slice(0.5, 2), TypeError)):
         with pytest.raises(error):
             t[key]
-    with pytest.raises(ValueError, match="which cannot be computed: .* cannot be broadcast"):
+    with pytest.raises(ValueError, match="cannot be broadcast"):
         (t + np.ones(7))[0]
     with pytest.raises(TypeError, match="needs the shape"):
         warpline.placeholder("x", "f4")[0]

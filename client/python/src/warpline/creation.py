@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline import elementwise, free
+from warpline import elementwise, free, views
 from warpline.dtypes import DTYPES, data_type
 from warpline.implements import implements
 
@@ -56,6 +56,12 @@ def _like(x: Any, value: Any, dtype: Any, shape: Any) -> "Expression":
     made = full(sizes, value, kind)
     made._near = x  # whose client computes it
     return made
+
+
+@implements("empty_like")
+def empty_like(prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> "Expression":
+    """Zeros: an expression always has values."""
+    return _like(prototype, 0, dtype, shape)
 
 
 @implements("zeros_like")
@@ -131,8 +137,11 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: npt.DTypeLike = float) 
 def _triangle(what: str, x: Any, k: int, lower: bool) -> "Expression":
     given = elementwise.program_of(what, x)._expression(x)
     shape, dtype = given.shape, given.dtype
-    if shape is None or dtype is None or len(shape) < 2:
-        raise TypeError(f"{what} takes an array of two axes or more, whose shape and dtype are known, not {x}")
+    if shape is None or dtype is None or not shape:
+        raise TypeError(f"{what} takes an array of one axis or more, whose shape and dtype are known, not {x}")
+    if len(shape) == 1:  # as NumPy: a matrix, of which each row is the vector
+        shape = shape * 2
+        given = views.broadcast_to(given, shape)
     distance = _index(shape, len(shape) - 1) - _index(shape, len(shape) - 2)
     inside = distance <= k if lower else distance >= k
     zero = elementwise.constant(given.program, 0, dtype)

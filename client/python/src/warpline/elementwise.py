@@ -13,17 +13,21 @@ import numpy as np
 
 from warpline import core, promotion
 from warpline._core import lib
+from warpline.downloads import call_here
 from warpline.dtypes import BITS, DTYPES, ML_DTYPES, data_type, name_of
+from warpline.implements import NotHere
 
 if TYPE_CHECKING:
     from warpline.expressions import Expression
 
 
 class Row(NamedTuple):
-    """An operation. takes: the kinds of NumPy dtypes of its operands, such as "bif" for bool, integers and floats."""
+    """An operation. takes: the kinds of NumPy dtypes of its operands, such as "bif" for bool, integers and floats. wide:
+    true if of the floats it takes float32 and float64 only."""
 
     operands: int
     takes: str
+    wide: bool
 
 
 def _rows() -> dict[str, Row]:
@@ -31,7 +35,8 @@ def _rows() -> dict[str, Row]:
              (lib.WARPLINE_TAKES_WIDE_FLOATS, "f"), (lib.WARPLINE_TAKES_COMPLEX, "c"))
     rows: dict[str, Row] = {}
     while row := lib.warpline_elementwise_at(len(rows)):
-        rows[core.read(row.name)] = Row(row.operands, "".join(kind for bit, kind in kinds if row.takes & bit))
+        rows[core.read(row.name)] = Row(row.operands, "".join(kind for bit, kind in kinds if row.takes & bit),
+                                        not row.takes & lib.WARPLINE_TAKES_FLOATS)
     return rows
 
 
@@ -48,6 +53,7 @@ _ROUNDING = ("floor", "ceil", "trunc", "round")
 # NumPy computes these of bool as of int8.
 _OF_INT8 = ("floor_divide", "remainder", "pow", "bitwise_left_shift", "bitwise_right_shift")
 _LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
+_HALVES = (DTYPES["DATA_TYPE_F16"], DTYPES["DATA_TYPE_BF16"])
 _F16, _F32, _F64, _I8, _BOOL = (DTYPES[f"DATA_TYPE_{name}"] for name in ("F16", "F32", "F64", "I8", "BOOL"))
 
 
@@ -109,6 +115,8 @@ def make(op: str, program: Any, operands: Sequence[Any], variant: str = "", name
         if same is not None:
             return same
     computed = None if dtype is None else _computed_in(op, dtype)
+    if computed is not None and (kind_of(computed) not in row.takes or row.wide and computed in _HALVES):
+        raise NotHere(f"{op} does not take {name_of(computed)}")
     inputs = []
     for i, x in enumerate(given):
         if i not in alike:
@@ -292,12 +300,12 @@ def program_of(function: str, *operands: Any) -> Any:
 
 def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[Any],
                   keywords: Mapping[str, Any]) -> Any:
-    """The expression of a call of a ufunc of NumPy, or both of divmod. Raises TypeError if the server does not have
-    it."""
-    kind = kind_of(inputs[0].dtype) if getattr(inputs[0], "dtype", None) is not None else ""
+    """The expression of a call of a ufunc of NumPy, or both of divmod. What the server does not have is computed on the
+    client."""
     if method != "__call__" or keywords:
-        what = f"numpy.{ufunc.__name__}.{method}" if method != "__call__" else f"{', '.join(keywords)} of numpy.{ufunc.__name__}"
-        raise TypeError(f"{what} is not computed on the server: np.asarray fetches the elements of a tensor")
+        return call_here(getattr(ufunc, method), f"{ufunc.__name__}{'' if method == '__call__' else '.' + method}", inputs,
+                         keywords)
+    kind = kind_of(inputs[0].dtype) if getattr(inputs[0], "dtype", None) is not None else ""
     if ufunc is np.square:
         x = program._cast(program._expression(inputs[0]), _I8) if kind == "b" else inputs[0]  # as NumPy
         return make("multiply", program, (x, x))
@@ -311,9 +319,11 @@ def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[A
         return make("floor_divide", program, inputs), make("remainder", program, inputs)
     op = operation_of(ufunc)
     if not op:
-        raise TypeError(f"numpy.{ufunc.__name__} is not computed on the server: np.asarray fetches the elements of a "
-                        "tensor")
-    return make(op, program, inputs)
+        return call_here(ufunc, ufunc.__name__, inputs, keywords)
+    try:
+        return make(op, program, inputs)
+    except NotHere:  # for these types
+        return call_here(ufunc, ufunc.__name__, inputs, keywords)
 
 
 def _reciprocal(program: Any, x: Any, kind: str) -> "Expression":

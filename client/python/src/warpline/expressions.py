@@ -2,19 +2,20 @@
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline import elementwise, errors, indexing, masked, ordering, products, selecting, views
+from warpline import elementwise, errors, indexing, ordering, products, reductions, selecting, views
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
 from warpline.downloads import note_download
 from warpline.dtypes import name_of
-from warpline.implements import FUNCTIONS
+from warpline.implements import FUNCTIONS, NotHere
 from warpline.inference import step_kind
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.residents import Remote
@@ -68,8 +69,25 @@ class Operators(Remote):
         return None if self.shape is None else len(self.shape)
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{self} is not true or false: test its elements, which np.asarray or a client's run gives, or "
-                        "whether it `is None`")
+        if self.shape != ():
+            raise TypeError(f"{self} is not true or false: its any() and all() are, or whether it `is None`")
+        return bool(self.item())
+
+    def __index__(self) -> int:
+        if self.shape != () or self.dtype is None or self.dtype.kind not in "iu":
+            raise TypeError(f"{self} is no integer, as an integer of rank 0 is")
+        return operator.index(self.item())
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        if self.shape != ():
+            raise TypeError(f"{self} is not one number: np.round rounds elements")
+        return round(self.item(), ndigits)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.shape == () else format(repr(self), spec)
+
+    def __contains__(self, x: Any) -> bool:
+        return bool((self == x).any())
 
     def __float__(self) -> float:
         return float(self.item())
@@ -109,55 +127,59 @@ class Operators(Remote):
         return self.program._swapped(self)
 
     def reduce(self, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
-               ddof: int = 0, variant: str = "", name: str = "", out: None = None, where: Any = True) -> "Expression":
-        """Reduces axes, as `Client.reduce` does. `out` exists for compatibility with NumPy, and must be None. `where`
-        is a mask that is broadcast: sum, prod, mean, any and all take the elements for which it is true."""
+               ddof: float = 0, variant: str = "", name: str = "", out: None = None, where: Any = True,
+               initial: Any = None) -> "Expression":
+        """Reduces axes, as `Client.reduce` does. `out` exists for compatibility with NumPy, and must be None. `where` is a
+        mask that is broadcast: the elements for which it is true are reduced. `initial` counts as one more element of
+        sum, prod, min and max. With where, initial, or a ddof that is no integer there are several steps, without
+        variant and name."""
         if out is not None:
             raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
-        if where is not True:
-            if variant or name or ddof:
-                raise TypeError("a reduction with where is several steps, which have no variant, no name and no ddof")
-            return masked.reduce(self, op, axis, keepdims, dtype, where)
-        return self.program.reduce(self, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant,
-                                   name=name)
+        return reductions.make(self, op, axis, keepdims, dtype, ddof, variant, name, where, initial)
 
-    def sum(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
-            name: str = "", out: None = None, where: Any = True) -> "Expression":
+    def sum(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
+            variant: str = "", name: str = "", out: None = None, where: Any = True, initial: Any = None) -> \
+            "Expression":
         """Sum."""
         return self.reduce("sum", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out,
-                           where=where)
+                           where=where, initial=initial)
 
-    def prod(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
-             name: str = "", out: None = None, where: Any = True) -> "Expression":
+    def prod(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
+             variant: str = "", name: str = "", out: None = None, where: Any = True, initial: Any = None) -> \
+            "Expression":
         """Product."""
         return self.reduce("prod", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out,
-                           where=where)
+                           where=where, initial=initial)
 
-    def min(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
-            name: str = "", out: None = None) -> "Expression":
+    def min(self, axis: Axes = None, *, keepdims: bool = False, variant: str = "", name: str = "", out: None = None,
+            where: Any = True, initial: Any = None) -> "Expression":
         """Smallest element."""
-        return self.reduce("min", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
+        return self.reduce("min", axis, keepdims=keepdims, variant=variant, name=name, out=out, where=where,
+                           initial=initial)
 
-    def max(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
-            name: str = "", out: None = None) -> "Expression":
+    def max(self, axis: Axes = None, *, keepdims: bool = False, variant: str = "", name: str = "", out: None = None,
+            where: Any = True, initial: Any = None) -> "Expression":
         """Largest element."""
-        return self.reduce("max", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
+        return self.reduce("max", axis, keepdims=keepdims, variant=variant, name=name, out=out, where=where,
+                           initial=initial)
 
-    def mean(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
-             name: str = "", out: None = None, where: Any = True) -> "Expression":
+    def mean(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
+             variant: str = "", name: str = "", out: None = None, where: Any = True) -> "Expression":
         """Arithmetic mean."""
         return self.reduce("mean", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out,
                            where=where)
 
-    def var(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, ddof: int = 0,
-            variant: str = "", name: str = "", out: None = None) -> "Expression":
+    def var(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, ddof: float = 0,
+            variant: str = "", name: str = "", out: None = None, where: Any = True) -> "Expression":
         """Variance, with NumPy's ddof."""
-        return self.reduce("var", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant, name=name, out=out)
+        return self.reduce("var", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant, name=name,
+                           out=out, where=where)
 
-    def std(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, ddof: int = 0,
-            variant: str = "", name: str = "", out: None = None) -> "Expression":
+    def std(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, ddof: float = 0,
+            variant: str = "", name: str = "", out: None = None, where: Any = True) -> "Expression":
         """Standard deviation, with NumPy's ddof."""
-        return self.reduce("std", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant, name=name, out=out)
+        return self.reduce("std", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant, name=name,
+                           out=out, where=where)
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False, variant: str = "", name: str = "",
                out: None = None) -> "Expression":
@@ -425,8 +447,14 @@ class Operators(Remote):
             return self._product(inputs[0], inputs[1])
         if ufunc is getattr(np, "vecdot", None) and method == "__call__":  # a ufunc since NumPy 2
             return products.vecdot(*inputs, **keywords)
-        if method == "accumulate":
-            return ordering.accumulate(ufunc, *inputs, **keywords)
+        if method == "at" or keywords.get("out"):
+            what = f"numpy.{ufunc.__name__}{'.at' if method == 'at' else ''}"
+            raise TypeError(f"{what} writes into an array: tensors never change, and a client's run writes into its out")
+        if method in ("accumulate", "reduce", "outer"):
+            try:
+                return getattr(reductions, method)(ufunc, *inputs, **keywords)
+            except NotHere:
+                pass
         return elementwise.call_of_ufunc(self.program, ufunc, method, inputs, keywords)
 
     def __matmul__(self, other: "Expression | Input") -> "Expression":
@@ -512,6 +540,10 @@ class Expression(Operators):
         """Number of elements. None where `shape` is."""
         return None if self.shape is None else math.prod(self.shape)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} cannot be pickled, because it refers to arrays and tensors of this process: send what "
+                        "np.asarray(e) or a client's run gives")
+
     def _value(self) -> Any:
         """A key that is equal for expressions that are computed alike. A name makes an expression unlike others."""
         if self.name or self._operation is None:
@@ -559,7 +591,7 @@ class Expression(Operators):
         if self._operation.kind == "compress":
             return None  # known after the run
         try:
-            return step_kind(self._operation.kind, self._operation.fields.items(), inputs)[1]
+            return step_kind(self._operation.kind, tuple(self._operation.fields.items()), tuple(inputs))[1]
         except (errors.InvalidArgument, errors.Unimplemented) as error:
             self._refusal = error.with_traceback(None)
             return None
@@ -570,5 +602,5 @@ def computed_array(array: Array, dtype: npt.DTypeLike | None, copy: bool | None)
     them."""
     if copy is False:
         raise ValueError("the elements are on the server: an array of them is a copy")
-    note_download(array.nbytes)
+    note_download()
     return array if dtype is None else array.astype(dtype, copy=False)

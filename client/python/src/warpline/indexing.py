@@ -12,7 +12,7 @@ from warpline.arguments import fields_of
 from warpline.arrays import as_array
 from warpline.dtypes import DTYPES
 from warpline.elementwise import program_of
-from warpline.implements import implements
+from warpline.implements import NotHere, implements
 from warpline.views import shape_of
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
     """More elements at the ends of axes, as `np.pad`: `constant_values`, or what the modes edge, reflect,
     symmetric and wrap say. Values may be pairs, as widths are."""
     if mode not in _PAD_MODES:
-        raise ValueError(f"mode is {mode!r}: it is one of {', '.join(_PAD_MODES)}")
+        raise NotHere(f"mode is {mode!r}: it is one of {', '.join(_PAD_MODES)}")
     shape = shape_of("pad", array)
     widths = np.broadcast_to(np.asarray(pad_width), (len(shape), 2))
     if widths.dtype.kind not in "iu" or (widths < 0).any():
@@ -263,9 +263,27 @@ def _padded(array: Any, widths: Any, number: Any) -> "Expression":
     return _made("pad", given, values, {"before": widths[:, 0].tolist(), "after": widths[:, 1].tolist()})
 
 
+def _extended(a: Any, axis: int, before: Any, behind: Any) -> "Expression":
+    """The array between two others, along an axis. A number becomes a slice of it."""
+    program = program_of("diff", a)
+    x = program._expression(a)
+    sizes = list(shape_of("diff", x))
+    sizes[views.axes_of([axis], len(sizes))[0]] = 1
+    parts = []
+    for part in (before, x, behind):
+        if part is None or part is np._NoValue:  # type: ignore[attr-defined]
+            continue
+        given = program._expression(part)
+        parts.append(views.broadcast_to(given, sizes) if given.shape == () else given)
+    return views.concatenate(parts, axis)
+
+
 @implements("diff")
-def diff(a: Any, n: int = 1, axis: int = -1) -> "Expression":
-    """Differences of neighbours along an axis, n times, as `np.diff`."""
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> "Expression":
+    """Differences of neighbours along an axis, n times, as `np.diff`. prepend, append: numbers or arrays that come before
+    and behind."""
+    if any(more is not None and more is not np._NoValue for more in (prepend, append)):  # type: ignore[attr-defined]
+        a = _extended(a, axis, prepend, append)
     count, rank = operator.index(n), len(shape_of("diff", a))
     if count < 0:
         raise ValueError(f"n is {count}: it must be at least 0")

@@ -2,7 +2,6 @@
 
 import functools
 import json
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ Kind = tuple[np.dtype[Any], tuple[int, ...]]
 _TYPE_FIELDS = ("op", "out_data_type")
 
 
-def step_kind(kind: str, fields: Iterable[tuple[str, Any]], inputs: Sequence[Kind]) -> Kind:
+@functools.lru_cache(maxsize=4096)
+def step_kind(kind: str, fields: tuple[tuple[str, Any], ...], inputs: tuple[Kind, ...]) -> Kind:
     """The data type and shape of a step's result. Raises InvalidArgument if the server would refuse the inputs.
 
     kind, fields: operation of the step, and the fields of its message.
@@ -26,7 +26,7 @@ def step_kind(kind: str, fields: Iterable[tuple[str, Any]], inputs: Sequence[Kin
     if kind == "map":
         program = _map_program(dict(fields)["op"], names)
     else:
-        program = core.operation(kind, names, tuple(fields), "")
+        program = core.operation(kind, names, fields, "")
     return core.infer(program, [(name, data_type(dtype), shape) for name, (dtype, shape) in zip(names, inputs)])[0]
 
 
@@ -47,8 +47,8 @@ def step_dtype(kind: str, fields: tuple[tuple[str, Any], ...],
     known = next((dtype for dtype in inputs[:2] if dtype is not None), None)
     if kind not in ("gemm", "reduce", "scan") or known is None:
         return known
-    matrices = [(known, (1, 1))] * (2 if kind == "gemm" else 1)
+    matrices = ((known, (1, 1)),) * (2 if kind == "gemm" else 1)
     try:
-        return step_kind(kind, [field for field in fields if field[0] in _TYPE_FIELDS], matrices)[0]
+        return step_kind(kind, tuple(field for field in fields if field[0] in _TYPE_FIELDS), matrices)[0]
     except (errors.InvalidArgument, errors.Unimplemented):
         return known

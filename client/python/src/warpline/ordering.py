@@ -9,7 +9,7 @@ from warpline import arguments, creation, elementwise, indexing, promotion, view
 from warpline.arguments import fields_of
 from warpline.dtypes import DTYPES, result_data_type
 from warpline.elementwise import program_of
-from warpline.implements import implements
+from warpline.implements import NotHere, implements
 from warpline.views import shape_of
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, ou
     """np.add.accumulate and the like."""
     views.check_no_out(out)
     if ufunc not in _ACCUMULATED:
-        raise TypeError(f"numpy.{ufunc.__name__}.accumulate is not computed on the server")
+        raise NotHere(f"numpy.{ufunc.__name__}.accumulate is not computed on the server")
     return scan(array, _ACCUMULATED[ufunc], axis, dtype=dtype)
 
 
 def _check_kind(kind: Any, order: Any) -> None:
     if order is not None:
-        raise TypeError("order is for structured arrays, which a server does not have")
+        raise NotHere("order is for structured arrays, which a server does not have")
     if kind not in (None, "quicksort", "heapsort", "stable", "mergesort"):
         raise ValueError(f"kind is {kind!r}: every sort is stable")
 
@@ -204,7 +204,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
     to the client."""
     views.check_no_out(out)
     if method != "linear":
-        raise ValueError(f"method is {method!r}: 'linear' is implemented")
+        raise NotHere(f"method is {method!r}: 'linear' is implemented")
     wanted = np.asarray(q, dtype=np.float64)
     if wanted.ndim > 1 or not ((wanted >= 0) & (wanted <= 1)).all():
         raise ValueError(f"q is {q}: quantiles are numbers in [0, 1], or a list of them")
@@ -246,7 +246,9 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     x, along, kept = _one_axis("median", a, axis, keepdims)
     size = shape_of("median", x)[along]
     if size == 0:
-        raise ValueError("median of no elements has no value")
+        rest = [n for i, n in enumerate(shape_of("median", x)) if i != along]
+        kind = _F64 if x.dtype is None or elementwise.kind_of(x.dtype) in "biu" else x.dtype
+        return creation.full_like(x, np.nan, kind, shape=kept if keepdims else rest)
     ordered = views.moveaxis(sort(x, along), along, 0)
     middle = ordered[(size - 1) // 2:size // 2 + 1].mean(0)
     if middle.dtype is not None and x.dtype is not None and x.dtype.kind == "f":

@@ -231,7 +231,14 @@ class Program:
             raise ValueError(f"the inputs of a {kind} belong to different programs: {inputs}")
         if dtype is None:
             dtype = step_dtype(kind, tuple(fields.items()), tuple(x.dtype for x in inputs))
-        return Expression(program, name, inputs, Operation(kind, fields, variant), dtype=dtype)
+        made = Expression(program, name, inputs, Operation(kind, fields, variant), dtype=dtype)
+        if all(x._has_inferred_shape and x._shape is not None for x in inputs) and made.shape is None:
+            if made._refusal is not None:  # in the line that is wrong, rather than when it is run
+                raise made._refusal
+        return made
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a program cannot be pickled, because it refers to arrays and tensors of this process")
 
     def _compute(self, expression: Expression) -> Array:
         """Computes the expression with the client of a resident tensor in it. Raises TypeError if it has no resident

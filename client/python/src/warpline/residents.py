@@ -10,8 +10,10 @@ import numpy as np
 
 from warpline import core
 from warpline._core import ffi, lib
-from warpline.downloads import call_of_numpy
+from warpline.downloads import call_here, call_of_numpy
 from warpline.dtypes import data_type, name_of
+from warpline.implements import NotHere, accepted
+
 
 def short(id: str) -> str:
     """The part of an id that may be shown. The whole id is a secret."""
@@ -49,7 +51,10 @@ class Remote:
         if not all(issubclass(kind, (np.ndarray, Remote)) for kind in types):
             return NotImplemented
         if (ours := self._functions.get(function)) is not None:
-            return ours(*arguments, **keywords)
+            try:
+                return ours(*arguments, **accepted(function, ours, keywords))
+            except NotHere:
+                return call_here(function, function.__name__, arguments, keywords)
         return call_of_numpy(function, arguments, keywords)
 
 

@@ -9,7 +9,7 @@ from warpline import creation, elementwise, indexing, ordering, views
 from warpline.arrays import as_array
 from warpline.dtypes import DTYPES
 from warpline.elementwise import program_of
-from warpline.implements import implements
+from warpline.implements import NotHere, implements
 from warpline.views import shape_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def masked(x: Any, mask: Any) -> "Expression":
     given, chosen = program._expression(x), program._expression(mask)
     if chosen.dtype is not None and chosen.dtype != _BOOL:
         raise TypeError(f"a mask is of bool, not {chosen.dtype}")
+    if given.shape == () and chosen.shape == ():
+        given, chosen = views.reshape(given, 1), views.reshape(chosen, 1)
     made: Expression = program._step("compress", [given, chosen], {}, "", "", given.dtype)
     return made
 
@@ -34,7 +36,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) 
     """The elements of all in a row, or along axis 0, for which the condition is true, as `np.compress`."""
     views.check_no_out(out)
     if axis is not None and operator.index(axis) != 0:
-        raise TypeError("compress goes along axis 0, or over all elements: np.moveaxis moves another axis there")
+        raise NotHere("compress goes along axis 0, or over all elements: np.moveaxis moves another axis there")
     x = views.reshape(a, -1) if axis is None else a
     program = program_of("compress", x, condition)
     chosen = program._expression(condition if hasattr(condition, "_apply") else as_array(condition).astype(bool))
@@ -84,6 +86,8 @@ def nonzero(a: Any) -> "tuple[Expression, ...]":
 def argwhere(a: Any) -> "Expression":
     """The places of elements that are not 0, a row for each, as `np.argwhere`."""
     mask, shape = _true(a), shape_of("argwhere", a)
+    if not shape:
+        raise NotHere("argwhere of no axes is not computed on the server")
     return masked(views.stack([creation._index(shape, axis, _I64) for axis in range(len(shape))], -1), mask)
 
 
@@ -180,7 +184,7 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
            axis: None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:
     """The different elements, sorted, as `np.unique`, and what else is asked for."""
     if axis is not None:
-        raise TypeError("unique goes over all elements: axis must be None")
+        raise NotHere("unique goes over all elements: axis must be None")
     groups = _groups(ar, equal_nan)
     results = [masked(groups.ordered, groups.first)]
     if return_index:

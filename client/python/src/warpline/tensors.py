@@ -75,7 +75,7 @@ class Tensor(Handle):
     tensor never changes. Calls of its client take a tensor in place of any array, without sending its bytes.
 
     np.asarray(t) fetches the elements. Other functions of NumPy that fetch them, such as np.histogram(t), issue
-    WarplinePerformanceWarning once, from 1 MiB on. Methods and operators (t @ u, t + 1, t.T, t.sum(axis=1)) return
+    WarplinePerformanceWarning once for each line of code. Methods and operators (t @ u, t + 1, t.T, t.sum(axis=1)) return
     expressions. client.run or np.asarray computes them.
 
     The lease is renewed in the background while this object lives. The tensor is dropped at the end of a `with`
