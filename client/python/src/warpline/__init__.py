@@ -50,6 +50,11 @@ try:
 except importlib.metadata.PackageNotFoundError:  # runs from its source tree
     __version__ = "unknown"
 
+def __dir__() -> list[str]:
+    """What is for users: not the modules that the package consists of."""
+    return sorted([*__all__, "__doc__", "__version__", "dtypes"])
+
+
 __all__ = [
     "Cancelled", "Client", "DeadlineExceeded", "Device", "Error", "Execution", "Expression", "FailedPrecondition",
     "FieldViolation", "Internal", "InvalidArgument", "Limits", "NotFound", "Operation", "Program", "ResourceExhausted",

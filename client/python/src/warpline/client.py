@@ -156,7 +156,7 @@ class Client(Operations[Array, Tensor]):
         call = make(*arguments, calls.keep_of(keep, options.get("ttl"), options.get("out")))
         return self._send(call, [options.get("out")], options)[0]
 
-    def _run(self, expressions: Sequence[Operators | Program], inputs: dict[str, Input], keep: bool | Sequence[bool],
+    def _run(self, expressions: Sequence[Operators | Program | Array], inputs: dict[str, Input], keep: bool | Sequence[bool],
              free_after: Sequence[residents.Resident], out: Array | Sequence[Array | None] | None,
              options: CallOptions) -> Any:
         plan = plan_run(expressions, inputs, keep, options["ttl"], out, free_after)

@@ -64,7 +64,7 @@ class Operations(Generic[_A, _T]):
         """Makes a call of the arguments, the first `operands` of which are arrays and the like, and sends it."""
         raise NotImplementedError
 
-    def _run(self, expressions: Sequence[Operators | Program], inputs: dict[str, Input], keep: bool | Sequence[bool],
+    def _run(self, expressions: Sequence[Operators | Program | Array], inputs: dict[str, Input], keep: bool | Sequence[bool],
              free_after: Sequence[Resident], out: Array | Sequence[Array | None] | None, options: CallOptions) -> Any:
         raise NotImplementedError
 
@@ -168,7 +168,7 @@ class Operations(Generic[_A, _T]):
         """
         return self._call(direct.reduce, (x, op, axis, keepdims, dtype, ddof, variant), 1, keep, options)
 
-    def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
+    def run(self, *expressions: Operators | Program | Array, out: Array | Sequence[Array | None] | None = None,
             keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
             request_id: str | None = None, report: Report | None = None, progress: Progress | None = None,
             free_after: Sequence[Resident] = (), **inputs: Input) -> Any:
@@ -177,7 +177,8 @@ class Operations(Generic[_A, _T]):
         results stay on the server's device.
 
         expressions: Expressions of one program, or of resident tensors; or one Program that has outputs. An expression
-            that is given several times is computed and sent once. Its results are one array, or one Tensor.
+            that is given several times is computed and sent once. Its results are one array, or one Tensor. (To a
+            checker of types NumPy's functions return arrays: here they are expressions.)
         out: For one result, an array. For several results, a sequence of arrays and None.
         keep: If true, results stay on the server. For several results, a sequence can set it for each result.
         free_after: Tensors, at most 256, that the server drops when the request has succeeded. They may be inputs of

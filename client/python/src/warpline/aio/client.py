@@ -109,7 +109,7 @@ class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]
         call = await copying(arguments[:operands], make, *arguments, keeping)
         return (await self._send(call, [options.get("out")], options))[0]
 
-    async def _run(self, expressions: Sequence[Operators | Program], inputs: dict[str, Input],
+    async def _run(self, expressions: Sequence[Operators | Program | Array], inputs: dict[str, Input],
                    keep: bool | Sequence[bool], free_after: Sequence[Resident],
                    out: Array | Sequence[Array | None] | None, options: CallOptions) -> Any:
         plan = plan_run(expressions, inputs, keep, options["ttl"], out, free_after)
