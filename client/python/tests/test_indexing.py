@@ -133,7 +133,7 @@ def test_every_byte_but_zero_is_true(client):
 
 def test_indices_that_are_wrong(t):
     for key, error, text in ((np.array([0.5]), TypeError, "indices are integers, not float64"),
-                             ((A[0] > 0, 0), TypeError, "a mask is the only index"),
+                             ((A[0] > 0, 0), IndexError, "a mask of shape"),
                              ((I, [0.5]), TypeError, "indices are integers")):
         with pytest.raises(error, match=text):
             t[key]

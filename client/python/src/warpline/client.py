@@ -12,7 +12,7 @@ from warpline.arrays import Array
 from warpline.calls import Call, Input
 from warpline.expressions import Operators
 from warpline.operations import CallOptions, Operations, check_names, settings_of
-from warpline.programs import Program, plan_run
+from warpline.programs import Program, plan_stages
 from warpline.reports import ServerInfo
 from warpline.residents import TensorInfo
 from warpline.tensors import Tensor
@@ -159,8 +159,13 @@ class Client(Operations[Array, Tensor]):
     def _run(self, expressions: Sequence[Operators | Program | Array], inputs: dict[str, Input], keep: bool | Sequence[bool],
              free_after: Sequence[residents.Resident], out: Array | Sequence[Array | None] | None,
              options: CallOptions) -> Any:
-        plan = plan_run(expressions, inputs, keep, options["ttl"], out, free_after)
-        return plan.results(self._send(plan.call, plan.outs, options))
+        plans = plan_stages(expressions, inputs, keep, options["ttl"], out, free_after)
+        plan = next(plans)
+        while True:
+            try:
+                plan = plans.send(self._send(plan.call, plan.outs, options))
+            except StopIteration as end:
+                return end.value
 
     def _send(self, call: Call, outs: Sequence[Array | None], options: CallOptions) -> list[Array | Tensor]:
         connection = self._connection

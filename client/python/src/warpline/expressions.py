@@ -256,7 +256,7 @@ class Operators(Remote):
         return indexing.take(self, indices, axis, out, mode)
 
     def nonzero(self) -> "tuple[Expression, ...]":
-        """The places of elements that are not 0, as `np.nonzero`, which must be outputs of a run."""
+        """The places of elements that are not 0, as `np.nonzero`. What reads them is computed by another request."""
         return selecting.nonzero(self)
 
     def repeat(self, repeats: Any, axis: int | None = None) -> "Expression":

@@ -60,7 +60,7 @@ def tensor_in(expression: Expression) -> Any:
     """A resident tensor that the expression reads or was made like, whose client can compute it; None if there is none."""
     todo = [expression]
     while todo:
-        for node in _needed([todo.pop()]):
+        for node in needed([todo.pop()]):
             if isinstance(node._operand, ResidentOperand):
                 return node._operand.tensor
             if isinstance(node._near, Expression):
@@ -70,7 +70,7 @@ def tensor_in(expression: Expression) -> Any:
     return None
 
 
-def _needed(outputs: Sequence[Expression]) -> list[Expression]:
+def needed(outputs: Sequence[Expression]) -> list[Expression]:
     """All expressions that the given ones depend on, in an order in which they can be computed."""
     needed: set[Expression] = set()
     todo = list(outputs)
@@ -85,22 +85,22 @@ def _needed(outputs: Sequence[Expression]) -> list[Expression]:
 def graph_of(outputs: Sequence[Expression]) -> Graph:
     if common([x.program for x in outputs]) is None:
         raise ValueError(f"of {', '.join(map(str, outputs))} one belongs to another program")
-    needed = _needed(outputs)
+    nodes = needed(outputs)
     for x in outputs:
         if x._operation is None:
             raise ValueError(f"{x} is an input, of which there is nothing to compute: the elements of a resident "
                              "tensor are what t.numpy() gives, or np.asarray(t)")
-    given = [x.name for x in needed if x.name]
+    given = [x.name for x in nodes if x.name]
     if len(set(given)) < len(given):
         raise ValueError(f"of the names {', '.join(given)} some are alike; a placeholder that is used several times is "
                          "one object: x = placeholder(...)")
     # Generated names depend only on the graph, so the server recognizes a repeated program.
     names: dict[Expression, str] = {}
     taken = set(given)
-    of_nodes = maps.groups(needed, outputs)
+    of_nodes = maps.groups(nodes, outputs)
     further = {x for group in of_nodes.values() for x in group.further}
-    made = [x for x in needed if x in of_nodes or not maps.is_node(x)]
-    for i, x in enumerate(x for x in needed if x in further or x in of_nodes or not maps.is_node(x)):
+    made = [x for x in nodes if x in of_nodes or not maps.is_node(x)]
+    for i, x in enumerate(x for x in nodes if x in further or x in of_nodes or not maps.is_node(x)):
         name = x.name or f"{x._operation.label if x._operation else 'x'}{i}"
         while not x.name and name in taken:
             name += "_"

@@ -114,14 +114,10 @@ def set_slice(x: Any, key: Any, values: Any) -> "Expression":
 
 def item(x: Any, key: Any) -> "Expression":
     """x[key]: NumPy's indexing by integers, slices, None, ... and arrays of integers, which are broadcast to each other."""
-    items = list(key) if isinstance(key, tuple) else [key]
+    items = _without_masks(x, list(key) if isinstance(key, tuple) else [key])
     places = [i for i, part in enumerate(items) if _is_array(part)]
     if not places:
         return views.item(x, key)
-    for i in places:
-        dtype = items[i].dtype if hasattr(items[i], "dtype") else np.asarray(items[i]).dtype
-        if dtype is not None and dtype.kind == "b":
-            raise TypeError("a mask is the only index: x[mask]")
     program = program_of("indexing", x, *(items[i] for i in places))
     given = program._expression(x)
     # The axes that arrays take stay whole in basic indexing.
@@ -148,6 +144,32 @@ def item(x: Any, key: Any) -> "Expression":
         count = len(shape_of("indexing", chosen))
         return views.moveaxis(result, range(axes[0], axes[0] + count), range(count))
     return result
+
+
+def _without_masks(x: Any, items: list[Any]) -> list[Any]:
+    """The parts of a key with the places where masks are true in place of masks, which must be known to the client."""
+    if not any(is_mask(part) for part in items):
+        return items
+    shape = shape_of("indexing", x)
+    takes = [0 if part is None else np.ndim(part) if is_mask(part) else 1 for part in items if part is not Ellipsis]
+    found: list[Any] = []
+    axis = 0
+    for part in items:
+        if part is Ellipsis:
+            axis += len(shape) - sum(takes)
+        elif is_mask(part):
+            if hasattr(part, "_apply"):
+                raise TypeError("a mask on the server is the only index, x[mask]: beside others a mask is an array of the client")
+            mask = np.asarray(part)
+            if mask.shape != shape[axis:axis + mask.ndim]:
+                raise IndexError(f"a mask of shape {mask.shape} for axes of sizes {shape[axis:axis + mask.ndim]}")
+            found += mask.nonzero()
+            axis += mask.ndim
+            continue
+        elif part is not None:
+            axis += 1
+        found.append(part)
+    return found
 
 
 def _places_of(indices: Sequence[Any], axes: Sequence[int], sizes: Sequence[int]) -> Any:

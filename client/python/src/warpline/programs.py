@@ -17,13 +17,13 @@ The server checks shapes and types. Its errors name the step by the name that th
 import operator
 import re
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline import arguments, calls, elementwise, free, graphs, promotion
+from warpline import arguments, calls, elementwise, free, graphs, promotion, stages
 from warpline.arrays import AnyOperand, Array, Operand, operand_of
 from warpline.arguments import Axes, fields_of
 from warpline.calls import Call, Input
@@ -350,6 +350,23 @@ def plan_run(given: Sequence[Any], inputs: Mapping[str, Any] | None = None, keep
     """Plans the call that computes expressions, or the outputs of a program. Reads no elements. The other arguments are
     those of Client.run."""
     outputs, program = outputs_of(given)
+    return _plan(outputs, program, inputs, keep, ttl, out, free_after)
+
+
+def plan_stages(given: Sequence[Any], inputs: Mapping[str, Any], keep: bool | Sequence[bool], ttl: float | None, out: Any,
+                free_after: Sequence[Any]) -> Generator["Plan", list[Any], Any]:
+    """As plan_run, for all requests that the expressions take: `stages.run` says how it is used."""
+    outputs, program = outputs_of(given)
+    if program is not None and program._graph is not None:  # which has taken one request before
+        plan = _plan(outputs, program, inputs, keep, ttl, out, free_after)
+        return plan.results((yield plan))
+    return (yield from stages.run(
+        outputs, inputs, lambda first, given: _plan(first, None, given, True, None, None, ()),
+        lambda last, given: _plan(last, program if last is outputs else None, given, keep, ttl, out, free_after)))
+
+
+def _plan(outputs: Sequence[Expression], program: Program | None, inputs: Mapping[str, Any] | None,
+          keep: bool | Sequence[bool], ttl: float | None, out: Any, free_after: Sequence[Any]) -> "Plan":
     kept, wanted = calls.keep_of(keep, ttl, out, len(outputs)), calls.outs_of(out, len(outputs))
     if len(wanted) != len(outputs):
         raise ValueError(f"out has {len(wanted)} arrays for {len(outputs)} results")

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from warpline.expressions import Expression
 
 # What elements become that a mask does not choose: it changes no result.
-_NEUTRAL = {"sum": 0, "prod": 1, "any": False, "all": True}
+_NEUTRAL = {"sum": 0, "prod": 1, "any": False, "all": True, "count_nonzero": 0}
+_OF_CHOSEN = {*_NEUTRAL, "mean", "var", "std"}
 # How a further element joins the result.
 _JOINS = {"sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum"}
 _OF_UFUNCS: dict[np.ufunc, ReduceOp] = {np.add: "sum", np.multiply: "prod", np.minimum: "min", np.maximum: "max",
@@ -31,6 +32,11 @@ def make(x: Any, op: ReduceOp, axis: Any, keepdims: bool, dtype: Any, ddof: floa
         axes = axis if isinstance(axis, (tuple, list)) else [axis]
         views.axes_of(axes, 1 if set(axes) <= {0, -1} else 0)  # NumPy takes the axis of a vector
         axis = None
+    if _is_chosen(given) and axis is None and not keepdims and op in _OF_CHOSEN and where is True and not variant and not name:
+        # In one request, and nothing is moved.
+        given, mask = given._inputs
+        rank = len(views.shape_of("a mask", mask))
+        where = views.reshape(mask, [*views.shape_of("a mask", mask), *[1] * (len(views.shape_of(op, given)) - rank)])
     fraction = isinstance(ddof, (float, np.floating)) and math.isfinite(ddof) and not float(ddof).is_integer()
     if where is True and initial is None and not fraction:
         made: Expression = x.program.reduce(given, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant,
@@ -47,6 +53,12 @@ def make(x: Any, op: ReduceOp, axis: Any, keepdims: bool, dtype: Any, ddof: floa
     if op not in _NEUTRAL:
         raise ValueError(f"{op} with where needs an initial, which is the result where the mask chooses nothing")
     return elementwise.where(where, given, _NEUTRAL[op]).reduce(op, axis, keepdims=keepdims, dtype=dtype)
+
+
+def _is_chosen(x: Any) -> bool:
+    """True for the elements that a mask of known shape chooses."""
+    return (x._operation is not None and x._operation.kind == "compress"
+            and all(y.shape is not None and y.dtype is not None for y in x._inputs))
 
 
 def _with_initial(x: Any, op: ReduceOp, axis: Any, keepdims: bool, dtype: Any, where: Any, initial: Any) -> "Expression":

@@ -1,4 +1,5 @@
-"""Elements that masks choose, and different elements: results whose size depends on elements, so only outputs of a run."""
+"""Elements that masks choose, and different elements. The size of such a result depends on elements, so what reads it is
+computed by another request (stages.py)."""
 
 import operator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,8 +20,8 @@ _BOOL, _I64 = DTYPES["DATA_TYPE_BOOL"], DTYPES["DATA_TYPE_I64"]
 
 
 def masked(x: Any, mask: Any) -> "Expression":
-    """x[mask]: the elements for which the mask is true. Its axes are the first ones of x. The shape is known after the
-    run only, so no other step can read the result."""
+    """x[mask]: the elements for which the mask is true. Its axes are the first ones of x. The shape is not known
+    before the run."""
     program = program_of("a mask", x, mask)
     given, chosen = program._expression(x), program._expression(mask)
     if chosen.dtype is not None and chosen.dtype != _BOOL:

@@ -1,9 +1,10 @@
 """The asynchronous client."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+import functools
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from warpline.arrays import Array, Operand
 from warpline.calls import Call, Input
 from warpline.expressions import Operators
 from warpline.operations import CallOptions, Operations, check_names, settings_of
-from warpline.programs import Program, plan_run
+from warpline.programs import Plan, Program, plan_stages
 from warpline.reports import ServerInfo
 from warpline.residents import Resident, TensorInfo
 
@@ -112,9 +113,14 @@ class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]
     async def _run(self, expressions: Sequence[Operators | Program | Array], inputs: dict[str, Input],
                    keep: bool | Sequence[bool], free_after: Sequence[Resident],
                    out: Array | Sequence[Array | None] | None, options: CallOptions) -> Any:
-        plan = plan_run(expressions, inputs, keep, options["ttl"], out, free_after)
-        results = await self._send(plan.call, plan.outs, options)
-        return await unless_small(plan.copied_bytes, lambda: plan.results(results))
+        plans = plan_stages(expressions, inputs, keep, options["ttl"], out, free_after)
+        plan = next(plans)
+        while True:
+            results = await self._send(plan.call, plan.outs, options)
+            plan_or_end = await unless_small(plan.copied_bytes, functools.partial(_sent, plans, results))
+            if isinstance(plan_or_end, _End):
+                return plan_or_end.value
+            plan = plan_or_end
 
     async def _send(self, call: Call, outs: Sequence[Array | None], options: CallOptions) -> list[Array | Tensor]:
         connection = self._connection
@@ -142,6 +148,18 @@ class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]
 
     async def _renew(self, id: str, ttl: float | None, timeout: float | None) -> TensorInfo:
         return await self._calling(lambda: transfers.renew(self._connection, id, ttl, timeout))
+
+
+class _End(NamedTuple):
+    value: Any
+
+
+def _sent(plans: Generator[Plan, list[Any], Any], results: list[Any]) -> Plan | _End:
+    """The next plan, or the end: a StopIteration cannot pass through a coroutine."""
+    try:
+        return plans.send(results)
+    except StopIteration as end:
+        return _End(end.value)
 
 
 async def _closing(connection: core.Connection) -> AsyncGenerator[None, None]:

@@ -1,0 +1,104 @@
+"""Programs that take several requests: what goes on after a mask, whose result has a size that only the server knows then,
+and programs of more steps than one request may have. Results between the requests stay on the server."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from warpline import elementwise, graphs, maps
+from warpline.expressions import Expression
+
+if TYPE_CHECKING:
+    from warpline.programs import Plan
+
+# Steps of a request, as in the API, and how many of them the earlier of two requests takes.
+_MAX_STEPS, _CUT_STEPS = 256, 200
+
+
+def early(outputs: Sequence[Expression]) -> list[Expression]:
+    """The expressions that a request of its own computes first, for the others to read; none if one request does all."""
+    needed = graphs.needed(outputs)
+    # What reads a result whose size is not known before, at any distance.
+    late: set[Expression] = set()
+    for x in needed:
+        if any(y in late or _is_unsized(y) for y in x._inputs):
+            late.add(x)
+    if not late:
+        late = _beyond_one_request(needed, outputs)
+    if not late:
+        return []
+    read = {y for x in late for y in x._inputs}
+    wanted = read.union(outputs)
+    return [x for x in needed if x not in late and x in wanted and x._operation is not None and not _is_made(x)]
+
+
+def replaced(outputs: Sequence[Expression], tensors: Mapping[Expression, Any]) -> list[Expression]:
+    """The outputs, with tensors in place of expressions that have been computed."""
+    now: dict[Expression, Expression] = {}
+    for x in graphs.needed(outputs):
+        if x in tensors:
+            now[x] = x.program._expression(tensors[x])
+            continue
+        inputs = [now[y] for y in x._inputs]
+        if all(a is b for a, b in zip(inputs, x._inputs)):
+            now[x] = x
+        else:
+            now[x] = Expression(x.program, x.name, inputs, x._operation, dtype=x.dtype)
+    return [now[x] for x in outputs]
+
+
+def run(outputs: Sequence[Expression], inputs: Mapping[str, Any], plan: Callable[..., "Plan"],
+        last: Callable[[Sequence[Expression], Mapping[str, Any]], "Plan"]) -> "Generator[Plan, list[Any], Any]":
+    """The plans of the requests, each of which is sent the results of its request. Returns the results of the last.
+
+    plan: of expressions whose results stay on the server. last: of the given outputs, as the caller wants them.
+    """
+    first = early(outputs)
+    if not first:
+        final = last(outputs, inputs)
+        return final.results((yield final))
+    _check_names(outputs, inputs)
+    while first:
+        part = plan(first, _of(first, inputs))
+        kept = part.results((yield part))
+        tensors = dict(zip(first, kept if isinstance(kept, tuple) else (kept,)))
+        # An output that is computed already is copied, since it may be wanted as an array or as another tensor.
+        outputs = [elementwise.positive(x) for x in replaced(outputs, tensors)]
+        first = early(outputs)
+    final = last(outputs, _of(outputs, inputs))
+    return final.results((yield final))
+
+
+def _is_unsized(x: Expression) -> bool:
+    return x._operation is not None and x._operation.kind == "compress"
+
+
+def _is_made(x: Expression) -> bool:
+    """True for what costs nothing to make again, such as arrays of one number."""
+    return x._operation is not None and x._operation.kind in ("constant", "full", "index")
+
+
+def _beyond_one_request(needed: Sequence[Expression], outputs: Sequence[Expression]) -> set[Expression]:
+    """What is not computed in the first request, if all together has too many steps."""
+    if len(needed) <= _MAX_STEPS:
+        return set()
+    groups = maps.groups(needed, outputs)
+    steps = [x for x in needed if x._operation is not None and (x in groups or not maps.is_node(x))]
+    if len(steps) <= _MAX_STEPS:
+        return set()
+    members = {x: groups[x].members if x in groups else [x] for x in steps}
+    return {x for step in steps[_CUT_STEPS:] for x in members[step]}
+
+
+def _names(outputs: Sequence[Expression]) -> list[str]:
+    return [x.name for x in graphs.needed(outputs) if x._operation is None and x._operand is None]
+
+
+def _of(outputs: Sequence[Expression], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    names = set(_names(outputs))
+    return {name: x for name, x in inputs.items() if name in names}
+
+
+def _check_names(outputs: Sequence[Expression], inputs: Mapping[str, Any]) -> None:
+    names = _names(outputs)
+    if set(names) != set(inputs):
+        raise TypeError(f"the placeholders are {names or 'none'}, given are {list(inputs) or 'none'}")
