@@ -105,8 +105,8 @@ def test_functions_that_fetch_warn_once_for_each_line(client):
                 assert isinstance(lazy, warpline.Expression)
             assert np.shape(x) == big.shape and np.ndim(x) == 2
         assert np.concatenate([u, small]).shape == (1024, 255)
-        for use in (lambda: np.dstack([big, t]), lambda: np.histogram(t + t), lambda: np.allclose(big, t),
-                    lambda: np.linalg.norm(t)):
+        for use in (lambda: np.dstack([big, t]), lambda: np.cov((t + t)[:2]), lambda: np.gradient(t, axis=0),
+                    lambda: np.linalg.norm(t[:2], 2)):
             with pytest.raises(warpline.WarplinePerformanceWarning, match="has fetched the elements.* np.asarray"):
                 use()
         # The functions after these are not affected.
@@ -114,11 +114,11 @@ def test_functions_that_fetch_warn_once_for_each_line(client):
     with client.put(big) as t, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for _ in range(3):
-            np.histogram(t[:2])
+            np.cov(t[:2])
             np.dstack([t, t]), np.fmod(t, 2), np.fmod(t, 3)
             np.add.reduceat(t, [0, 1])
     assert [(one.category, one.filename) for one in caught] == [(warpline.WarplinePerformanceWarning, __file__)] * 4
-    assert [str(one.message).split()[0] for one in caught] == ["numpy.histogram", "numpy.dstack", "numpy.fmod",
+    assert [str(one.message).split()[0] for one in caught] == ["numpy.cov", "numpy.dstack", "numpy.fmod",
                                                                "numpy.add.reduceat"]
 
 

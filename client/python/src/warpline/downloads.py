@@ -17,7 +17,7 @@ _INSIDE = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (__f
 
 
 class WarplinePerformanceWarning(UserWarning):
-    """A function of NumPy, such as np.histogram(t), is not computed on the server: it has fetched elements and computed
+    """A function of NumPy, such as np.cov(t), is not computed on the server: it has fetched elements and computed
     on the client. Python shows it once for each function and line of code; `warnings.filterwarnings("error",
     category=warpline.WarplinePerformanceWarning)` makes it an error. t.numpy(), np.asarray(t) and np.array(t) are requests
     for the elements, and do not warn. Functions of other packages do not warn either: they call np.asarray."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from warpline import elementwise, errors, indexing, ordering, products, reductions, selecting, views
+from warpline import composed, elementwise, errors, indexing, ordering, products, reductions, selecting, views
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input

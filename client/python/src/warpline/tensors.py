@@ -74,7 +74,7 @@ class Tensor(Handle):
     """An array that stays on a device of the server. `client.put(x)` returns one, and so do calls with `keep=True`. A
     tensor never changes. Calls of its client take a tensor in place of any array, without sending its bytes.
 
-    np.asarray(t) fetches the elements. Other functions of NumPy that fetch them, such as np.histogram(t), issue
+    np.asarray(t) fetches the elements. Other functions of NumPy that fetch them, such as np.cov(t), issue
     WarplinePerformanceWarning once for each line of code. Methods and operators (t @ u, t + 1, t.T, t.sum(axis=1)) return
     expressions. client.run or np.asarray computes them.
 

@@ -1,0 +1,404 @@
+"""Functions of NumPy that are made of others, and have no step of their own."""
+
+import itertools
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpline import creation, elementwise, indexing, ordering, views
+from warpline.arrays import Array
+from warpline.elementwise import kind_of, program_of
+from warpline.implements import NotHere, implements
+from warpline.views import shape_of
+
+if TYPE_CHECKING:
+    from warpline.expressions import Expression
+
+
+def _known(what: str, x: Any) -> Any:
+    """The expression of x, whose dtype must be known."""
+    given = program_of(what, x)._expression(x)
+    if given.dtype is None:
+        raise TypeError(f"{what} needs the dtype of {x}, which is not known before it is computed")
+    return given
+
+
+def _has_nan(x: Any) -> bool:
+    return kind_of(x.dtype) in "fc"
+
+
+def _without_nan(what: str, x: Any, value: Any) -> Any:
+    given = _known(what, x)
+    return elementwise.where(np.isnan(given), value, given) if _has_nan(given) else given
+
+
+@implements("nansum")
+def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The sum of what is no NaN, as `np.nansum`."""
+    return _without_nan("nansum", a, 0).sum(axis, dtype=dtype, out=out, keepdims=keepdims)
+
+
+@implements("nanprod")
+def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    return _without_nan("nanprod", a, 1).prod(axis, dtype=dtype, out=out, keepdims=keepdims)
+
+
+@implements("nancumsum")
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    return ordering.cumsum(_without_nan("nancumsum", a, 0), axis, dtype, out)
+
+
+@implements("nancumprod")
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    return ordering.cumprod(_without_nan("nancumprod", a, 1), axis, dtype, out)
+
+
+def _extreme(name: str, a: Any, axis: Any, keepdims: bool, out: None, worst: float) -> Any:
+    given = _known(f"nan{name}", a)
+    if not _has_nan(given):
+        return getattr(given, name)(axis, keepdims=keepdims, out=out)
+    missing = np.isnan(given)
+    found = getattr(elementwise.where(missing, worst, given), name)(axis, keepdims=keepdims, out=out)
+    return elementwise.where(missing.all(axis, keepdims=keepdims), math.nan, found)
+
+
+@implements("nanmin")
+def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The least element that is no NaN; NaN where there is none, as `np.nanmin`."""
+    return _extreme("min", a, axis, keepdims, out, math.inf)
+
+
+@implements("nanmax")
+def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    return _extreme("max", a, axis, keepdims, out, -math.inf)
+
+
+def _of_numbers(name: str, a: Any, axis: Any, keepdims: bool, dtype: Any, out: None, **more: Any) -> Any:
+    given = _known(f"nan{name}", a)
+    where = np.logical_not(np.isnan(given)) if _has_nan(given) else True
+    return given.reduce(name, axis, keepdims=keepdims, dtype=dtype, out=out, where=where, **more)
+
+
+@implements("nanmean")
+def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The mean of what is no NaN, as `np.nanmean`."""
+    return _of_numbers("mean", a, axis, keepdims, dtype, out)
+
+
+@implements("nanvar")
+def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    return _of_numbers("var", a, axis, keepdims, dtype, out, ddof=ddof)
+
+
+@implements("nanstd")
+def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    return _of_numbers("std", a, axis, keepdims, dtype, out, ddof=ddof)
+
+
+@implements("nan_to_num")
+def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None,
+               neginf: float | None = None) -> Any:
+    """Numbers in place of NaN and infinities, as `np.nan_to_num`."""
+    given = _known("nan_to_num", x)
+    if kind_of(given.dtype) == "c" or not copy:
+        raise NotHere("nan_to_num of complex numbers, or in place, is not computed on the server")
+    if not _has_nan(given):
+        return elementwise.positive(given)
+    limits = np.finfo(given.dtype)
+    result = elementwise.where(np.isnan(given), nan, given)
+    result = elementwise.where(given == math.inf, float(limits.max) if posinf is None else posinf, result)
+    return elementwise.where(given == -math.inf, float(limits.min) if neginf is None else neginf, result)
+
+
+@implements("isclose")
+def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """abs(a - b) <= atol + rtol * abs(b), or both equal, as `np.isclose`."""
+    program = program_of("isclose", a, b)
+    x, y = (z if np.isscalar(z) else program._expression(z) for z in (a, b))
+    if not np.isscalar(y) and y.dtype is not None and y.dtype.kind in "biu":
+        y = y.astype(np.float64)
+    near = (abs(x - y) <= atol + rtol * abs(y)) & np.isfinite(y)
+    result = near | (x == y)
+    return result | (np.isnan(x) & np.isnan(y)) if equal_nan else result
+
+
+@implements("allclose")
+def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Computes at once whether all elements are close, as `np.allclose`."""
+    return bool(isclose(a, b, rtol, atol, equal_nan).all())
+
+
+@implements("array_equal")
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """Computes at once whether shapes and elements are equal, as `np.array_equal`."""
+    program = program_of("array_equal", a1, a2)
+    x, y = program._expression(a1), program._expression(a2)
+    if shape_of("array_equal", x) != shape_of("array_equal", y):
+        return False
+    same = x == y
+    if equal_nan and "c" in x.dtype.kind + y.dtype.kind:
+        raise NotHere("array_equal with NaN of complex numbers is not computed on the server")
+    return bool((same | ((x != x) & (y != y)) if equal_nan else same).all())
+
+
+@implements("isin")
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Any:
+    """Whether each element is among some others, as `np.isin`: they are sorted, and looked up."""
+    program = program_of("isin", element, test_elements)
+    x, among = program._expression(element), _known("isin", views.reshape(program._expression(test_elements), -1))
+    shape_of("isin", x)
+    if "c" in _known("isin", x).dtype.kind + among.dtype.kind:
+        raise NotHere("isin of complex numbers is not computed on the server")
+    if shape_of("isin", among)[0] == 0:
+        return creation.full_like(x, invert, bool)
+    ordered = ordering.sort(among)
+    found = ordering.searchsorted(ordered, x, "right") > ordering.searchsorted(ordered, x, "left")
+    found = found & (x == x)  # NaN is not equal to NaN
+    return ~found if invert else found
+
+
+@implements("broadcast_arrays")
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    program = program_of("broadcast_arrays", *args)
+    given = [program._expression(x) for x in args]
+    shape = np.broadcast_shapes(*(shape_of("broadcast_arrays", x) for x in given))
+    made = tuple(views.broadcast_to(x, shape) for x in given)
+    for x in made:
+        x._near = next(arg for arg in args if hasattr(arg, "_apply"))  # whose client computes it
+    return made
+
+
+@implements("meshgrid")
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """A grid of coordinates, as `np.meshgrid`."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"indexing is {indexing!r}: it is 'xy' or 'ij'")
+    program = program_of("meshgrid", *xi)
+    given = [views.reshape(program._expression(x), -1) for x in xi]
+    places = list(range(len(given)))
+    if indexing == "xy" and len(given) > 1:
+        places[:2] = [1, 0]
+    rows = [views.reshape(x, [-1 if i == place else 1 for i in range(len(given))]) for x, place in zip(given, places)]
+    return tuple(rows) if sparse else broadcast_arrays(*rows)
+
+
+@implements("column_stack")
+def column_stack(tup: Any) -> "Expression":
+    program = program_of("column_stack", *tup)
+    given = [program._expression(x) for x in tup]
+    columns = [views.reshape(x, (-1, 1)) if len(shape_of("column_stack", x)) < 2 else x for x in given]
+    return views.concatenate(columns, 1)
+
+
+@implements("append")
+def append(arr: Any, values: Any, axis: int | None = None) -> "Expression":
+    return views.concatenate([arr, values], axis)
+
+
+@implements("diag")
+def diag(v: Any, k: int = 0) -> Any:
+    """A diagonal of a matrix, or a matrix with this diagonal, as `np.diag`."""
+    given = _known("diag", v)
+    shape = shape_of("diag", given)
+    if len(shape) == 2:
+        return views.diagonal(given, k)
+    if len(shape) != 1:
+        raise ValueError(f"diag takes arrays of one axis or two, not {len(shape)}")
+    offset = operator.index(k)
+    size = shape[0] + abs(offset)
+    longer = indexing.pad(given, (0, abs(offset))) if offset else given
+    on_it = creation._index((size, size), 1) - creation._index((size, size), 0) == offset
+    along = views.reshape(longer, (-1, 1) if offset >= 0 else (1, -1))
+    return elementwise.where(on_it, along, elementwise.constant(given.program, 0, given.dtype))
+
+
+@implements("average")
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """The weighted mean, as `np.average`."""
+    if returned:
+        raise NotHere("the sum of the weights of average is not returned")
+    x = _known("average", a)
+    if weights is None:
+        return x.mean(axis, keepdims=keepdims)
+    w = x.program._expression(weights)
+    shape, of_w = shape_of("average", x), shape_of("average", w)
+    if of_w != shape:
+        axes = views.axes_of(axis, len(shape)) if axis is not None else []
+        if len(axes) != 1 or of_w != (shape[axes[0]],):
+            raise NotHere(f"average of {shape} with weights of {of_w} is not computed on the server")
+        w = views.reshape(w, [size if i == axes[0] else 1 for i, size in enumerate(shape)])
+    if kind_of(x.dtype) in "biu" and w.dtype.kind in "biu":
+        w = w.astype(np.float64)
+    total = views.broadcast_to(w, shape).sum(axis, keepdims=keepdims)
+    return (x * w).sum(axis, keepdims=keepdims) / total
+
+
+_VECTOR_NORMS: dict[Any, Any] = {None: "norm2", 2: "norm2", 1: "norm1", math.inf: "norminf"}
+
+
+def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
+    if order in _VECTOR_NORMS:
+        return x.reduce(_VECTOR_NORMS[order], axis, keepdims=keepdims)
+    if isinstance(order, str):
+        raise NotHere(f"a norm {order!r} of vectors is not computed on the server")
+    size = abs(x)
+    if order == -math.inf:
+        return size.min(axis, keepdims=keepdims)
+    if order == 0:
+        return (x != 0).sum(axis, keepdims=keepdims).astype(x.dtype)
+    return (size ** float(order)).sum(axis, keepdims=keepdims) ** (1 / float(order))
+
+
+@implements("linalg.norm")
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Norms of vectors, and of matrices by their elements or sums, as `np.linalg.norm`."""
+    given = _known("norm", x)
+    if kind_of(given.dtype) in "biu":
+        given = given.astype(np.float64)
+    if kind_of(given.dtype) == "c":
+        given = abs(given)
+    rank = len(shape_of("norm", given))
+    axes = list(range(rank)) if axis is None else views.axes_of(axis, rank)
+    if axis is None and ord is None:
+        return given.reduce("norm2", keepdims=keepdims)
+    if len(axes) == 1:
+        return _vector_norm(given, ord, axes[0], keepdims)
+    if len(axes) != 2:
+        raise ValueError(f"norm takes one axis or two, not {len(axes)}")
+    if ord in (None, "fro"):
+        return given.reduce("norm2", axes, keepdims=keepdims)
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise NotHere(f"the norm {ord!r} of matrices is not computed on the server")
+    rows, columns = axes if abs(ord) == 1 else axes[::-1]
+    sums = abs(given).sum(rows, keepdims=True)
+    result = sums.max(columns, keepdims=True) if ord > 0 else sums.min(columns, keepdims=True)
+    return result if keepdims else views.squeeze(result, tuple(axes))
+
+
+@implements("linalg.vector_norm")
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
+    given = _known("vector_norm", x)
+    given = given.astype(np.float64) if kind_of(given.dtype) in "biu" else given
+    return _vector_norm(abs(given) if kind_of(given.dtype) == "c" else given, ord, axis, keepdims)
+
+
+@implements("bincount")
+def bincount(x: Any, /, weights: None = None, minlength: int = 0) -> Any:
+    """How often each integer from 0 occurs, as `np.bincount`. Computes the largest one at once, since it is the size."""
+    if weights is not None:
+        raise NotHere("bincount with weights is not computed on the server")
+    given = _known("bincount", x)
+    if len(shape_of("bincount", given)) != 1:
+        raise ValueError("bincount takes one axis")
+    if kind_of(given.dtype) not in "iu":
+        raise NotHere("bincount takes integers")
+    size = operator.index(minlength)
+    if shape_of("bincount", given)[0] > 0:
+        least, most = int(given.min()), int(given.max())
+        if least < 0:
+            raise ValueError(f"bincount of {least}: elements must not be negative")
+        size = max(size, most + 1)
+    return _counts(ordering.sort(given), np.arange(size + 1) - 0.5 if size < 1 << 50 else None)
+
+
+def _counts(ordered: Any, edges: Any) -> Any:
+    """How many sorted elements lie between neighbouring edges, the last one included."""
+    if edges is None:
+        raise NotHere("the result is too large")
+    places = ordering.searchsorted(ordered, edges[:-1], "left"), ordering.searchsorted(ordered, edges[-1:], "right")
+    return indexing.diff(views.concatenate(places))
+
+
+@implements("histogram")
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: None = None) -> Any:
+    """The histogram, as `np.histogram`: an expression of the counts, and the edges. Without a range or edges, computes the
+    least and the largest element at once."""
+    if weights is not None or isinstance(bins, str):
+        raise NotHere("a histogram with weights or with bins by a rule is not computed on the server")
+    x: Any = views.reshape(_known("histogram", a), -1)
+    if kind_of(x.dtype) not in "iuf":
+        raise NotHere("a histogram takes integers and floats")
+    edges: Array
+    if np.ndim(bins) == 0:
+        if range is None and shape_of("histogram", x)[0] > 0:
+            ends: list[Any] = [np.asarray(x.min())[()], np.asarray(x.max())[()]]
+        else:
+            ends = [0, 1] if range is None else list(range)
+        # NumPy's own edges, which need no elements but the ends.
+        edges = np.histogram_bin_edges(np.asarray(ends, x.dtype if range is None else None), bins, range)
+    else:
+        edges = np.asarray(bins)
+        if edges.ndim != 1 or (edges[:-1] > edges[1:]).any():
+            raise ValueError("bins must increase monotonically, when an array")
+    counts = _counts(ordering.sort(x), edges)
+    return (counts / np.diff(edges) / counts.sum() if density else counts), edges
+
+
+@implements("einsum")
+def einsum(*operands: Any, out: None = None, **options: Any) -> Any:
+    """Products and sums over named axes, as `np.einsum`: factor by factor, each pair as a product of matrices."""
+    views.check_no_out(out)
+    if not operands or not isinstance(operands[0], str) or any(name != "optimize" for name in options):
+        raise NotHere("this form of einsum is not computed on the server")
+    spelled, factors = operands[0].replace(" ", ""), operands[1:]
+    terms, arrow, result = spelled.partition("->")
+    names = terms.split(",")
+    if "." in spelled or len(names) != len(factors):
+        raise NotHere("einsum with '...' is not computed on the server")
+    if not arrow:
+        result = "".join(sorted(name for name in set(terms) - {","} if terms.count(name) == 1))
+    program = program_of("einsum", *factors)
+    given = [program._expression(x) for x in factors]
+    for name, x in zip(names, given):
+        if len(set(name)) < len(name):
+            raise NotHere("einsum of a diagonal is not computed on the server")
+        if len(name) != len(shape_of("einsum", x)):
+            raise ValueError(f"einsum names {len(name)} axes by {name!r} of an operand of {len(shape_of('einsum', x))}")
+    if len(set(result)) < len(result) or not set(result) <= set(terms):
+        raise ValueError(f"einsum: the result {result!r} names an axis twice, or one that no operand has")
+    left, of_left = given[0], names[0]
+    for i, (right, of_right) in enumerate(zip(given[1:], names[1:]), 2):
+        left, of_left = _pair(left, of_left, right, of_right, set(result).union("".join(names[i:])))
+    gone = tuple(i for i, name in enumerate(of_left) if name not in result)
+    if gone:
+        left = left.sum(gone, dtype=left.dtype)
+        of_left = "".join(name for name in of_left if name in result)
+    order = [of_left.index(name) for name in result]
+    return elementwise.positive(left) if order == sorted(order) else left.transpose(order)
+
+
+def _pair(left: Any, of_left: str, right: Any, of_right: str, needed: set[str]) -> tuple[Any, str]:
+    """The product of two factors, summed over the axes that nothing else needs."""
+    for x, name in ((left, of_left), (right, of_right)):
+        alone = tuple(i for i, axis in enumerate(name) if axis not in needed and axis not in (of_right if x is left else of_left))
+        if alone:
+            summed, kept = x.sum(alone, dtype=x.dtype), "".join(axis for i, axis in enumerate(name) if i not in alone)
+            if x is left:
+                left, of_left = summed, kept
+            else:
+                right, of_right = summed, kept
+    both = [axis for axis in of_left if axis in of_right]
+    batch, inner = [axis for axis in both if axis in needed], [axis for axis in both if axis not in needed]
+    rows = [axis for axis in of_left if axis not in both]
+    columns = [axis for axis in of_right if axis not in both]
+    sizes = dict(zip(of_left, shape_of("einsum", left)))
+    for axis, size in zip(of_right, shape_of("einsum", right)):
+        if sizes.setdefault(axis, size) != size:
+            raise ValueError(f"einsum: the axis {axis!r} has {sizes[axis]} and {size} elements")
+
+    def matrices(x: Any, name: str, *groups: list[str]) -> Any:
+        order = [name.index(axis) for group in groups for axis in group]
+        moved = x if order == sorted(order) else x.transpose(order)
+        return views.reshape(moved, [sizes[axis] for axis in groups[0]] + [math.prod(sizes[axis] for axis in group)
+                                                                         for group in groups[1:]])
+
+    if not inner:  # a product of elements
+        a = views.reshape(matrices(left, of_left, batch + rows), [sizes[i] for i in batch + rows] + [1] * len(columns))
+        b = views.reshape(matrices(right, of_right, batch, columns),
+                          [sizes[i] for i in batch] + [1] * len(rows) + [sizes[i] for i in columns])
+        return a * b, "".join(itertools.chain(batch, rows, columns))
+    product = matrices(left, of_left, batch, rows, inner) @ matrices(right, of_right, batch, inner, columns)
+    return (views.reshape(product, [sizes[axis] for axis in batch + rows + columns]),
+            "".join(itertools.chain(batch, rows, columns)))
