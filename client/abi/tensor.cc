@@ -65,6 +65,17 @@ void warpline_tensor_drop(warpline_tensor* tensor) {
 
 void warpline_tensor_free(warpline_tensor* tensor) { FreeInItsProcess(tensor); }
 
+namespace {
+
+warpline::client::Progress ProgressOf(const warpline_transfer_options& options, std::size_t total) {
+  if (options.progress == nullptr) return nullptr;
+  return [tell = options.progress, data = options.progress_data, total](std::size_t bytes) {
+    tell(data, bytes, total);
+  };
+}
+
+}  // namespace
+
 warpline_error* warpline_put(warpline_client* client, const DLTensor* array,
                              const warpline_transfer_options* options, warpline_tensor** out) {
   return Guarded([&]() -> absl::Status {
@@ -79,7 +90,8 @@ warpline_error* warpline_put(warpline_client* client, const DLTensor* array,
                            {.ttl = absl::Seconds(given.ttl),
                             .channels = given.channels,
                             .device = given.device == 0 ? std::nullopt : std::optional(given.device - 1),
-                            .request_id = TextOf(given.request_id)}));
+                            .request_id = TextOf(given.request_id),
+                            .progress = ProgressOf(given, host.bytes)}));
     *out = new warpline_tensor(std::move(tensor));
     return absl::OkStatus();
   });
@@ -102,7 +114,8 @@ warpline_error* warpline_get(warpline_client* client, const warpline_tensor* ten
                      client->client.Get(tensor->tensor, TimeoutOf(given.timeout),
                                         {.destination = destination,
                                          .channels = given.channels,
-                                         .request_id = TextOf(given.request_id)}));
+                                         .request_id = TextOf(given.request_id),
+                                         .progress = ProgressOf(given, tensor->tensor.bytes())}));
     if (!host.has_value()) {
       *out = new warpline_array(std::move(array));
       return absl::OkStatus();

@@ -211,6 +211,38 @@ def test_progress_counts_what_travels_in_ranges(client, x):
     assert told[-1] == (2 * square.nbytes,) * 2
 
 
+def test_progress_of_put_and_fetches(client, x):
+    for array in (x, x[:2, :3]):
+        told = []
+        t = client.put(array, progress=lambda done, total: told.append((done, total)))
+        assert told[-1] == (array.nbytes, array.nbytes) and {total for _, total in told} == {array.nbytes}
+        assert len(told) > 1 or array is not x
+        told.clear()
+        assert np.array_equal(t.numpy(progress=lambda done, total: told.append((done, total))), array)
+        assert told[-1] == (array.nbytes, array.nbytes)
+        t.drop()
+
+    def fail(done, total):
+        raise ZeroDivisionError
+
+    with client.put(x) as t:
+        for call in (lambda: client.put(x, progress=fail), lambda: t.numpy(progress=fail)):
+            with pytest.raises(ZeroDivisionError):
+                call()
+    with pytest.raises(TypeError, match="progress is a int"):
+        client.put(x, progress=3)
+
+
+def test_named_reductions_take_the_options_of_calls(client, x):
+    seen, told = [], []
+    assert np.isclose(client.sum(x, report=seen.append, progress=lambda *numbers: told.append(numbers)), x.sum())
+    assert len(seen) == 1 and told
+    with client.max(x, keep=True) as kept:
+        assert kept.numpy() == x.max()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'outt'"):
+        client.sum(x, outt=3)
+
+
 def test_progress_with_asyncio(server, x):
     async def run():
         told = []

@@ -232,9 +232,7 @@ class Request:
         options.reproducible = reproducible
         options.one_step = call.single
         options.report = reports
-        if progress is not None and not callable(progress):
-            raise TypeError(f"progress is a {type(progress).__name__}: a function of two numbers")
-        self._told = None if progress is None else interrupts.Told(progress)
+        self._told = interrupts.told_of(progress)
         if self._told is not None:
             options.progress, options.progress_data = lib.warpline_python_progress, self._told.handle
         self._kept.append(identity)

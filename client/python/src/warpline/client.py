@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline import calls, core, residents
 from warpline.arrays import Array
-from warpline.calls import Call, Input
+from warpline.calls import Call, Input, Progress
 from warpline.expressions import Operators
 from warpline.operations import CallOptions, Operations, check_names, settings_of
 from warpline.programs import Program, plan_stages
@@ -88,7 +88,8 @@ class Client(Operations[Array, Tensor]):
         self._connection.close()
 
     def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
-            channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
+            channels: int | None = None, timeout: float | None = None, request_id: str | None = None,
+            progress: Progress | None = None) -> Tensor:
         """Makes a resident tensor of an array. The array travels in messages of 1 MiB, so only the memory of the device
         limits its size. The elements are sent from the array's own memory. An array that is not contiguous is copied as
         a whole first, unless only its rows are padded. Calls that fail and may be retried are repeated for at most 64
@@ -100,8 +101,9 @@ class Client(Operations[Array, Tensor]):
         device: Ordinal among the server's devices (`info().devices`). None: the server's choice.
         channels: Connections to use at once, 1 to 64. None: one for each 2 MiB, at most 8.
         timeout: Seconds for the whole transfer.
+        progress: Called with the bytes transferred so far and the total, and at the end.
         """
-        return Tensor(self, put(self._connection, x, ttl, device, channels, timeout, request_id), owned=True)
+        return Tensor(self, put(self._connection, x, ttl, device, channels, timeout, request_id, progress), owned=True)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
               timeout: float | None = None) -> Array:
@@ -182,8 +184,8 @@ class Client(Operations[Array, Tensor]):
         return results
 
     def _get(self, tensor: residents.Resident, out: Array | None, channels: int | None, timeout: float | None,
-             request_id: str | None) -> Array:
-        return get(self._connection, tensor, out, channels, timeout, request_id)
+             request_id: str | None, progress: Progress | None) -> Array:
+        return get(self._connection, tensor, out, channels, timeout, request_id, progress)
 
     def _drop(self, id: str, timeout: float | None) -> None:
         drop(self._connection, id, timeout)

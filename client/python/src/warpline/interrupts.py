@@ -30,6 +30,7 @@ class Told:
     def __init__(self, function: Callable[[int, int], None]) -> None:
         self.function = function
         self.raised: BaseException | None = None
+        self.last = -1
         self.handle = ffi.new_handle(self)
 
     def __call__(self, done: int, total: int) -> None:
@@ -40,10 +41,25 @@ class Told:
         except Exception as error:  # there is nobody here to catch it
             self.raised = error
 
+        self.last = done
+
+    def end(self, total: int) -> None:
+        """Tells that all is done, if that has not been told yet: what is shared or small is not told about on the way."""
+        if self.last != total:
+            self(total, total)
+        self.check()
+
     def check(self) -> None:
         """Raises what the function has raised."""
         if self.raised is not None:
             raise self.raised
+
+
+def told_of(progress: Any) -> Told | None:
+    """The `progress` argument. Raises TypeError for what is no function."""
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress is a {type(progress).__name__}: a function of two numbers")
+    return None if progress is None else Told(progress)
 
 
 def _remember_only(kind: Any, error: BaseException, traceback: Any) -> None:

@@ -191,58 +191,52 @@ class Operations(Generic[_A, _T]):
         return self._run(expressions, inputs, keep, free_after, out, options)
 
     def sum(self, x: Input, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
-            out: Array | None = None, timeout: float | None = None) -> _A:
+            **options: Unpack[CallOptions]) -> _A:
         """Sum."""
-        return self.reduce(x, "sum", axis, keepdims=keepdims, dtype=dtype, out=out, timeout=timeout)
+        return self.reduce(x, "sum", axis, keepdims=keepdims, dtype=dtype, **options)
 
     def prod(self, x: Input, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
-             out: Array | None = None, timeout: float | None = None) -> _A:
+             **options: Unpack[CallOptions]) -> _A:
         """Product."""
-        return self.reduce(x, "prod", axis, keepdims=keepdims, dtype=dtype, out=out, timeout=timeout)
+        return self.reduce(x, "prod", axis, keepdims=keepdims, dtype=dtype, **options)
 
     def mean(self, x: Input, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
-             out: Array | None = None, timeout: float | None = None) -> _A:
+             **options: Unpack[CallOptions]) -> _A:
         """Arithmetic mean."""
-        return self.reduce(x, "mean", axis, keepdims=keepdims, dtype=dtype, out=out, timeout=timeout)
+        return self.reduce(x, "mean", axis, keepdims=keepdims, dtype=dtype, **options)
 
     def var(self, x: Input, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False,
-            dtype: npt.DTypeLike | None = None, out: Array | None = None, timeout: float | None = None) -> _A:
+            dtype: npt.DTypeLike | None = None, **options: Unpack[CallOptions]) -> _A:
         """Variance, with NumPy's ddof."""
-        return self.reduce(x, "var", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, out=out,
-                           timeout=timeout)
+        return self.reduce(x, "var", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, **options)
 
     def std(self, x: Input, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False,
-            dtype: npt.DTypeLike | None = None, out: Array | None = None, timeout: float | None = None) -> _A:
+            dtype: npt.DTypeLike | None = None, **options: Unpack[CallOptions]) -> _A:
         """Standard deviation, with NumPy's ddof."""
-        return self.reduce(x, "std", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, out=out,
-                           timeout=timeout)
+        return self.reduce(x, "std", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, **options)
 
-    def min(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
-            timeout: float | None = None) -> _A:
+    def min(self, x: Input, axis: Axes = None, *, keepdims: bool = False, **options: Unpack[CallOptions]) -> _A:
         """Smallest element."""
-        return self.reduce(x, "min", axis, keepdims=keepdims, out=out, timeout=timeout)
+        return self.reduce(x, "min", axis, keepdims=keepdims, **options)
 
-    def max(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
-            timeout: float | None = None) -> _A:
+    def max(self, x: Input, axis: Axes = None, *, keepdims: bool = False, **options: Unpack[CallOptions]) -> _A:
         """Largest element."""
-        return self.reduce(x, "max", axis, keepdims=keepdims, out=out, timeout=timeout)
+        return self.reduce(x, "max", axis, keepdims=keepdims, **options)
 
-    def argmin(self, x: Input, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None,
-               timeout: float | None = None) -> _A:
+    def argmin(self, x: Input, axis: int | None = None, *, keepdims: bool = False,
+               **options: Unpack[CallOptions]) -> _A:
         """Index of the first smallest element."""
-        return self.reduce(x, "argmin", axis, keepdims=keepdims, out=out, timeout=timeout)
+        return self.reduce(x, "argmin", axis, keepdims=keepdims, **options)
 
-    def argmax(self, x: Input, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None,
-               timeout: float | None = None) -> _A:
+    def argmax(self, x: Input, axis: int | None = None, *, keepdims: bool = False,
+               **options: Unpack[CallOptions]) -> _A:
         """Index of the first largest element."""
-        return self.reduce(x, "argmax", axis, keepdims=keepdims, out=out, timeout=timeout)
+        return self.reduce(x, "argmax", axis, keepdims=keepdims, **options)
 
-    def any(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
-            timeout: float | None = None) -> _A:
+    def any(self, x: Input, axis: Axes = None, *, keepdims: bool = False, **options: Unpack[CallOptions]) -> _A:
         """True if any element is true."""
-        return self.reduce(x, "any", axis, keepdims=keepdims, out=out, timeout=timeout)
+        return self.reduce(x, "any", axis, keepdims=keepdims, **options)
 
-    def all(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
-            timeout: float | None = None) -> _A:
+    def all(self, x: Input, axis: Axes = None, *, keepdims: bool = False, **options: Unpack[CallOptions]) -> _A:
         """True if all elements are true."""
-        return self.reduce(x, "all", axis, keepdims=keepdims, out=out, timeout=timeout)
+        return self.reduce(x, "all", axis, keepdims=keepdims, **options)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline import errors
 from warpline._core import lib
 from warpline.arrays import Array
+from warpline.calls import Progress
 from warpline.expressions import Expression, Operators, computed_array
 from warpline.programs import FREE, Program
 from warpline.residents import Resident, TensorInfo
@@ -115,7 +116,7 @@ class Tensor(Handle):
         return computed_array(self.numpy() if copy is not False else np.empty(0), dtype, copy)
 
     def numpy(self, *, out: Array | None = None, channels: int | None = None, timeout: float | None = None,
-              request_id: str | None = None) -> Array:
+              request_id: str | None = None, progress: Progress | None = None) -> Array:
         """Fetches the elements, into a new array or into `out`. Raises NotFound if the tensor no longer exists, and
         InvalidArgument if some of its elements have not been put.
 
@@ -123,8 +124,9 @@ class Tensor(Handle):
         channels: Connections to use at once, 1 to 64. None: one for each 2 MiB, at most 8.
         timeout: Seconds for the whole transfer. None: the client's own.
         request_id: As in Client.
+        progress: Called with the bytes transferred so far and the total, and at the end.
         """
-        return self._client._get(self, out, channels, timeout, request_id)
+        return self._client._get(self, out, channels, timeout, request_id, progress)
 
     def drop(self, *, timeout: float | None = None) -> None:
         """Ends the lease now. It is not an error if the tensor is gone already or if its server has restarted. It is

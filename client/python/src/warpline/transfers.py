@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline import core, residents, targets
+from warpline import core, interrupts, residents, targets
 from warpline._core import ffi, lib
 from warpline.arrays import Array, as_array
-from warpline.calls import check_out
+from warpline.calls import Progress, check_out
 from warpline.core import Connection
 from warpline.dtypes import data_type, result_data_type
 from warpline.reports import ServerInfo, server_info_of
@@ -21,21 +21,24 @@ def _seconds(connection: Connection, timeout: float | None) -> float:
     return targets.check_timeout(connection.timeout if timeout is None else timeout)
 
 
-def _options(connection: Connection, timeout: float | None, request_id: str, channels: int | None) -> tuple[Any, Any]:
+def _options(connection: Connection, timeout: float | None, request_id: str, channels: int | None,
+             told: interrupts.Told | None) -> tuple[Any, Any]:
     """The warpline_transfer_options, and what they point at."""
     options, identity = ffi.new("warpline_transfer_options *"), ffi.new("char[]", request_id.encode())
     options.size = ffi.sizeof("warpline_transfer_options")
     options.timeout = _seconds(connection, timeout)
     options.request_id = identity
     options.channels = targets.check_channels(channels)
+    if told is not None:
+        options.progress, options.progress_data = lib.warpline_python_progress, told.handle
     return options, identity
 
 
 def put(connection: Connection, x: Any, ttl: float | None, device: int | None, channels: int | None,
-        timeout: float | None, request_id: str | None) -> Any:
+        timeout: float | None, request_id: str | None, progress: Progress | None) -> Any:
     """See Client.put. Returns a warpline_tensor."""
-    request_id = targets.check_request_id(request_id)
-    options, kept = _options(connection, timeout, request_id, channels)
+    request_id, told = targets.check_request_id(request_id), interrupts.told_of(progress)
+    options, kept = _options(connection, timeout, request_id, channels, told)
     array = as_array(x)
     data_type(array.dtype)
     if device is not None:
@@ -47,23 +50,31 @@ def put(connection: Connection, x: Any, ttl: float | None, device: int | None, c
     out = ffi.new("warpline_tensor **")
     connection.call(lib.warpline_put, core.describe(core.in_elements(array), memory), options, out,
                     request_id=request_id)
+    if told is not None:
+        try:
+            told.end(array.nbytes)
+        except BaseException:
+            lib.warpline_tensor_free(out[0])
+            raise
     return out[0]
 
 
 def get(connection: Connection, tensor: Resident, out: Array | None, channels: int | None, timeout: float | None,
-        request_id: str | None) -> Array:
+        request_id: str | None, progress: Progress | None) -> Array:
     """See Tensor.numpy."""
     if out is not None:
         check_out(out)
         if out.shape != tensor.shape or out.dtype != tensor.dtype:
             raise ValueError(f"out is {out.dtype}{list(out.shape)}, the tensor {tensor.dtype}{list(tensor.shape)}")
-    request_id = targets.check_request_id(request_id)
-    options, kept = _options(connection, timeout, request_id, channels)
+    request_id, told = targets.check_request_id(request_id), interrupts.told_of(progress)
+    options, kept = _options(connection, timeout, request_id, channels, told)
     memory = [kept]
     # The pages of new memory become present in the library, while it does not hold the interpreter's lock.
     target = np.empty(tensor.shape, tensor.dtype) if out is None else core.in_elements(out)
     connection.call(lib.warpline_get, tensor._handle, core.describe(target, memory), options, core.NULL,
                     request_id=request_id)
+    if told is not None:
+        told.end(target.nbytes)
     if out is None or target is out:
         return target
     np.copyto(out, target)

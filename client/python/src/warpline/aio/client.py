@@ -15,7 +15,7 @@ from warpline.aio.calls import SHARED_BYTES, Calls
 from warpline.aio.tensors import Tensor
 from warpline.aio.threads import calling, copying, unless_small
 from warpline.arrays import Array, Operand
-from warpline.calls import Call, Input
+from warpline.calls import Call, Input, Progress
 from warpline.expressions import Operators
 from warpline.operations import CallOptions, Operations, check_names, settings_of
 from warpline.programs import Plan, Program, plan_stages
@@ -60,10 +60,11 @@ class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]
             self._calls.close()
 
     async def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
-                  channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
-        """See warpline.Client.put."""
-        handle = await self._calling(lambda: transfers.put(self._connection, x, ttl, device, channels, timeout, request_id),
-                               lib.warpline_tensor_free)
+                  channels: int | None = None, timeout: float | None = None, request_id: str | None = None,
+                  progress: Progress | None = None) -> Tensor:
+        """See warpline.Client.put. `progress` is called in another thread."""
+        handle = await self._calling(lambda: transfers.put(self._connection, x, ttl, device, channels, timeout, request_id,
+                                                           progress), lib.warpline_tensor_free)
         return Tensor(self, handle, owned=True)
 
     async def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
@@ -140,8 +141,8 @@ class Client(Operations[Coroutine[Any, Any, Array], Coroutine[Any, Any, Tensor]]
                 for result, kept in zip(results, call.keep.results)]
 
     async def _get(self, tensor: Resident, out: Array | None, channels: int | None, timeout: float | None,
-                   request_id: str | None) -> Array:
-        return await self._calling(lambda: transfers.get(self._connection, tensor, out, channels, timeout, request_id))
+                   request_id: str | None, progress: Progress | None) -> Array:
+        return await self._calling(lambda: transfers.get(self._connection, tensor, out, channels, timeout, request_id, progress))
 
     async def _drop(self, id: str, timeout: float | None) -> None:
         await self._calling(lambda: transfers.drop(self._connection, id, timeout))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpline import errors
 from warpline.arrays import Array
+from warpline.calls import Progress
 from warpline.residents import TensorInfo
 from warpline.tensors import Handle, Owner
 
@@ -38,9 +39,9 @@ class Tensor(Handle):
             await self.drop()
 
     async def numpy(self, *, out: Array | None = None, channels: int | None = None, timeout: float | None = None,
-                    request_id: str | None = None) -> Array:
-        """See warpline.Tensor.numpy."""
-        return await self._client._get(self, out, channels, timeout, request_id)
+                    request_id: str | None = None, progress: Progress | None = None) -> Array:
+        """See warpline.Tensor.numpy. `progress` is called in another thread."""
+        return await self._client._get(self, out, channels, timeout, request_id, progress)
 
     async def drop(self, *, timeout: float | None = None) -> None:
         """See warpline.Tensor.drop."""
