@@ -140,10 +140,12 @@ constexpr std::array kGemm = {
 };
 
 constexpr std::array kReduce = {
-    CpuVariant<ReduceProblem>{"eigen", "Eigen; f16, bf16 and f32 in f32, long sums in f64", true,
+    CpuVariant<ReduceProblem>{"eigen",
+                              "Eigen; f16, bf16 and f32 in f32, long sums in f64; integers modulo 2^64", true,
                               cpu::ReduceEigenSupportsDType, cpu::ReduceEigenSupports,
                               NoWorkspace<ReduceProblem>, cpu::ReduceEigen, nullptr, nullptr, ReduceRunsCost},
-    CpuVariant<ReduceProblem>{"passes", "Eigen; two passes for var, std and logsumexp, and counts", true,
+    CpuVariant<ReduceProblem>{"passes",
+                              "Eigen; two passes for var, std and logsumexp; counts, argmin and argmax", true,
                               IsReal, cpu::ReducePassesSupports, NoWorkspace<ReduceProblem>,
                               cpu::ReducePasses, nullptr, nullptr, ReduceRunsCost},
     CpuVariant<ReduceProblem>{"reference", "plain loops in f64 or 64-bit integers", true, IsReal,

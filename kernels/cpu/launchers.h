@@ -21,7 +21,8 @@ std::size_t GemmEigenWorkspaceBytes(const GemmProblem& problem, const DeviceTrai
 void GemmEigen(const GemmProblem& problem, const Operands& operands);
 void GemmReference(const GemmProblem& problem, const Operands& operands);
 
-// ReduceEigen supports sum, mean, min and max of floats and i32, if the result has its default type.
+// ReduceEigen supports sum, mean, min and max of floats and integers, if the result has its default type, but
+// for the mean of integers of 64 bits.
 bool ReduceEigenSupportsDType(DType dtype);
 bool ReduceEigenSupports(const ReduceProblem& problem, const DeviceTraits& traits);
 void ReduceEigen(const ReduceProblem& problem, const Operands& operands);

@@ -24,12 +24,20 @@ constexpr int kFlush = 64;
 template <typename T>
 using Array = Eigen::Array<T, Eigen::Dynamic, 1, Eigen::ColMajor, kRun, 1>;  // on the stack
 
+// The integers that hold the sum of kRun or kFlush elements, and of more modulo 2^64.
+template <typename T>
+using Partial =
+    std::conditional_t<sizeof(T) <= 2, std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>,
+                       std::uint64_t>;
+
 // A policy. `In` is the type to which elements of a run are widened, `Total` the type in which runs are
-// accumulated.
+// accumulated. Sums of integers are modulo 2^64, which is why their type has no sign.
 template <typename T>
 struct Sum {
-  using In = std::conditional_t<std::is_integral_v<T>, std::int64_t, Compute<T>>;
-  using Total = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
+  static constexpr bool kInteger = std::is_integral_v<T>;
+  using In = typename std::conditional_t<kInteger, std::type_identity<Partial<T>>,
+                                         std::type_identity<Compute<T>>>::type;
+  using Total = std::conditional_t<kInteger, std::uint64_t, double>;
   static constexpr Total Identity() { return 0; }
   static In Collapse(const auto& run) { return run.sum(); }
   static Total Combine(Total a, Total b) { return a + b; }
@@ -49,7 +57,14 @@ struct Extreme {
     if constexpr (Limits::has_infinity) return kMax ? -Limits::infinity() : Limits::infinity();
     return kMax ? Limits::lowest() : Limits::max();
   }
-  static In Collapse(const auto& run) { return run.redux(Op()); }
+  static In Collapse(const auto& run) {
+    if constexpr (!std::is_integral_v<T>) return run.redux(Op());
+    // Eigen has no vectors of most integers, but compilers have.
+    In best = Identity();
+    for (Eigen::Index i = 0; i < run.size(); ++i)
+      best = kMax ? std::max(best, run[i]) : std::min(best, run[i]);
+    return best;
+  }
   static In Combine(In a, In b) { return Op()(a, b); }
   static void CombineInto(auto& into, const auto& run) { into = into.binaryExpr(run, Op()); }
 };
@@ -152,15 +167,20 @@ void Reduce(const ReduceProblem& problem, const Operands& operands) {
     }
   };
   const double count = static_cast<double>(problem.ReducedCount());  // 0: the mean is 0 / 0, which is NaN
-  using SumOut = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
+  using SumOut = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;  // or the bits of an i64
   using MeanOut = std::conditional_t<std::is_integral_v<T>, double, T>;
+  using Signed = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
   const auto store = [&](std::int64_t i, auto total) {
     switch (problem.op) {
       case ReduceOp::kSum:
         static_cast<SumOut*>(operands.out)[i] = RoundTo<SumOut>(total);
         break;
       case ReduceOp::kMean:
-        static_cast<MeanOut*>(operands.out)[i] = RoundTo<MeanOut>(static_cast<double>(total) / count);
+        if constexpr (std::is_integral_v<T>) {
+          static_cast<MeanOut*>(operands.out)[i] = static_cast<double>(static_cast<Signed>(total)) / count;
+        } else {
+          static_cast<MeanOut*>(operands.out)[i] = RoundTo<MeanOut>(static_cast<double>(total) / count);
+        }
         break;
       default:
         static_cast<T*>(operands.out)[i] = RoundTo<T>(total);
@@ -181,29 +201,20 @@ void Reduce(const ReduceProblem& problem, const Operands& operands) {
 
 }  // namespace
 
-bool ReduceEigenSupportsDType(DType dtype) { return IsFloat(dtype) || dtype == DType::kI32; }
+bool ReduceEigenSupportsDType(DType dtype) { return IsFloat(dtype) || IsInteger(dtype); }
 
 bool ReduceEigenSupports(const ReduceProblem& problem, const DeviceTraits&) {
   const bool known = problem.op == ReduceOp::kSum || problem.op == ReduceOp::kMean ||
                      problem.op == ReduceOp::kMin || problem.op == ReduceOp::kMax;
-  return known && problem.OutDType() == DefaultOutDType(problem.op, problem.dtype);
+  // The mean of wider integers is that of sums which do not wrap.
+  const bool wraps = problem.op == ReduceOp::kMean && IsInteger(problem.dtype) && SizeOf(problem.dtype) > 4;
+  return known && !wraps && problem.OutDType() == DefaultOutDType(problem.op, problem.dtype);
 }
 
 void ReduceEigen(const ReduceProblem& problem, const Operands& operands) {
-  switch (problem.dtype) {
-    case DType::kI32:
-      return Reduce<std::int32_t>(problem, operands);
-    case DType::kF16:
-      return Reduce<Float16>(problem, operands);
-    case DType::kBF16:
-      return Reduce<BFloat16>(problem, operands);
-    case DType::kF32:
-      return Reduce<float>(problem, operands);
-    case DType::kF64:
-      return Reduce<double>(problem, operands);
-    default:
-      return;  // not supported
-  }
+  VisitReal(problem.dtype, [&]<typename T>(std::type_identity<T>) {
+    if constexpr (!std::is_same_v<T, Bool>) Reduce<T>(problem, operands);
+  });
 }
 
 }  // namespace warpline::cpu

@@ -1,6 +1,6 @@
-// Reductions that read every element twice, and counts: variance, standard deviation, logsumexp,
-// count_nonzero, any and all. Each pass processes contiguous runs of x by Eigen's vectorised loops. If x's
-// contiguous axis is kept, a run has one element of each of many results.
+// Reductions that read every element twice, counts and places: variance, standard deviation, logsumexp,
+// count_nonzero, any, all, argmin and argmax. Each pass processes contiguous runs of x by Eigen's vectorised
+// loops. If x's contiguous axis is kept, a run has one element of each of many results.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
@@ -189,6 +189,60 @@ void Count(Looks& looks, const ReduceProblem& problem, const T* x, void* y) {
       });
 }
 
+// The first of the greatest or the least elements, or the first NaN. A run is read for its extreme, and once
+// more if that is new.
+template <typename T, bool kMax>
+void Places(Looks& looks, const ReduceProblem& problem, const T* x, std::int64_t* y) {
+  using In = std::conditional_t<std::is_same_v<T, Bool>, std::uint8_t, Compute<T>>;
+  using Op = std::conditional_t<kMax, Eigen::internal::scalar_max_op<In, In, Eigen::PropagateNaN>,
+                                Eigen::internal::scalar_min_op<In, In, Eigen::PropagateNaN>>;
+  const CanonicalReduce reduce = Canonicalize(problem);
+  const auto is_nan = [](In value) { return value != value; };
+  const auto is_better = [&](In value, In best) {
+    return (kMax ? value > best : value < best) || (is_nan(value) && !is_nan(best));
+  };
+  // Each byte of a bool but 0 is true.
+  const auto number = [](In value) { return std::is_same_v<T, Bool> ? static_cast<In>(value != 0) : value; };
+  const auto extreme = [&](const auto& run) {
+    if constexpr (!std::is_integral_v<In>) return run.redux(Op());
+    In best = number(run[0]);
+    for (Eigen::Index i = 1; i < run.size(); ++i) {
+      best = kMax ? std::max(best, number(run[i])) : std::min(best, number(run[i]));
+    }
+    return best;
+  };
+  ForEachResult(
+      looks, reduce, x,
+      [&](const T* from, std::int64_t o) {
+        In best{};
+        std::int64_t place = -1, at = 0;
+        ForEachRun<In>(looks, reduce, from, [&](const auto& run) {
+          const In found = extreme(run);
+          if (place < 0 || is_better(found, best)) {
+            best = found;
+            Eigen::Index i = 0;
+            while (number(run[i]) != best && !(is_nan(run[i]) && is_nan(best))) ++i;
+            place = at + i;
+          }
+          at += run.size();
+        });
+        y[o] = place;
+      },
+      [&](const T* from, std::int64_t o, std::int64_t n) {
+        Array<In> best = Array<In>::Zero(n);
+        std::int64_t at = 0;
+        ForEachRow<In>(looks, reduce, from, n, [&](const auto& run) {
+          for (Eigen::Index i = 0; i < n; ++i) {
+            const In value = number(run[i]);
+            if (at > 0 && !is_better(value, best[i])) continue;
+            best[i] = value;
+            y[o + i] = at;
+          }
+          ++at;
+        });
+      });
+}
+
 bool IsCount(ReduceOp op) {
   return op == ReduceOp::kCountNonzero || op == ReduceOp::kAny || op == ReduceOp::kAll;
 }
@@ -198,7 +252,8 @@ bool IsCount(ReduceOp op) {
 bool ReducePassesSupports(const ReduceProblem& problem, const DeviceTraits&) {
   const bool known =
       problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd || problem.op == ReduceOp::kLogSumExp;
-  if (!IsCount(problem.op) && !(known && IsFloat(problem.dtype))) return false;
+  const bool is_place = problem.op == ReduceOp::kArgmin || problem.op == ReduceOp::kArgmax;
+  if (!IsCount(problem.op) && !is_place && !(known && IsFloat(problem.dtype))) return false;
   if (problem.OutDType() != DefaultOutDType(problem.op, problem.dtype)) return false;
   if (problem.ReducedCount() == 0) return false;
   const CanonicalReduce reduce = Canonicalize(problem);
@@ -210,6 +265,12 @@ void ReducePasses(const ReduceProblem& problem, const Operands& operands) {
     const T* x = static_cast<const T*>(operands.in[0]);
     Looks looks(operands.interest);
     if (IsCount(problem.op)) return Count(looks, problem, x, operands.out);
+    if (problem.op == ReduceOp::kArgmax) {
+      return Places<T, true>(looks, problem, x, static_cast<std::int64_t*>(operands.out));
+    }
+    if (problem.op == ReduceOp::kArgmin) {
+      return Places<T, false>(looks, problem, x, static_cast<std::int64_t*>(operands.out));
+    }
     if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Float16> ||
                   std::is_same_v<T, BFloat16>) {
       if (problem.op == ReduceOp::kLogSumExp)
