@@ -19,6 +19,10 @@ constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 // After a client was asked to leave a connection, the connection is closed at the latest after this time.
 constexpr absl::Duration kConnectionAgeGrace = absl::Hours(1);
 
+// Clients may ping every ten seconds, as the usual recipes do, while they wait for a result or have no call. A
+// ping may come a little early. gRPC disconnects those that ping more often.
+constexpr absl::Duration kLeastPingInterval = absl::Seconds(9);
+
 }  // namespace
 
 void SetArguments(const RpcServer::Options& options, grpc::ServerBuilder& builder) {
@@ -32,6 +36,9 @@ void SetArguments(const RpcServer::Options& options, grpc::ServerBuilder& builde
   const int send_timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options.send_timeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, send_timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, send_timeout_ms);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             static_cast<int>(absl::ToInt64Milliseconds(kLeastPingInterval)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   if (options.max_connection_age > absl::ZeroDuration()) {
     CloseGently();
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
