@@ -87,6 +87,16 @@ absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view ser
                                    ", which `warpline info` shows, or it has no room "
                                    "for large ones now; `warpline put` sends arrays of any size"));
   }
+  // gRPC's texts for answers of nginx to a body that is too large for it, and to a call that takes too long.
+  const bool is_refused = absl::StrContains(status.message(), "Received http2 header with status: 413") ||
+                          status.message() == "Received RST_STREAM with error code 0";
+  if (is_refused ||
+      (absl::IsInternal(status) && status.message() == "Received RST_STREAM with error code 2")) {
+    return WithAdvice(
+        status, absl::StrCat("a proxy before the server at ", std::string(server), " ",
+                             is_refused ? "refuses requests of this size (nginx: client_max_body_size 0)"
+                                        : "has ended the call (nginx: grpc_read_timeout)"));
+  }
   // From here on, the texts are the server's.
   const bool is_over_limit =
       absl::IsInvalidArgument(status) && absl::StrContains(status.message(), "the limit is");

@@ -19,8 +19,8 @@ constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 // After a client was asked to leave a connection, the connection is closed at the latest after this time.
 constexpr absl::Duration kConnectionAgeGrace = absl::Hours(1);
 
-// Clients may ping every ten seconds, as the usual recipes do, while they wait for a result or have no call. A
-// ping may come a little early. gRPC disconnects those that ping more often.
+// Clients may ping every ten seconds, as the usual recipes do, while they wait for a result or have no call.
+// A ping may come a little early. gRPC disconnects those that ping more often.
 constexpr absl::Duration kLeastPingInterval = absl::Seconds(9);
 
 }  // namespace

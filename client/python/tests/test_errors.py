@@ -181,6 +181,9 @@ def test_reasons_for_no_connection(reason, text):
 def test_a_message_without_room_names_the_limit():
     code = warpline.StatusCode.RESOURCE_EXHAUSTED
     assert "the server's --max-inline-bytes" in hints.hinted(code, "Received RST_STREAM with error code 11")
+    for refused in ("Received RST_STREAM with error code 0", "Received http2 header with status: 413"):
+        assert "a proxy refuses requests of this size" in hints.hinted(code, refused)
+    assert "a proxy has ended the call" in hints.hinted(code, "Received RST_STREAM with error code 2")
     assert hints.hinted(code, "Received RST_STREAM with error code 8") == "Received RST_STREAM with error code 8"
 
 

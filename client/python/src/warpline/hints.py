@@ -11,6 +11,10 @@ _ELEMENTS_TOO_LARGE = r" takes? \d+ bytes(, \d+ with those before it)?; the limi
 # gRPC's message if the server's gRPC has no memory left for a message.
 _BUFFERS_FULL = "Received RST_STREAM with error code 11"
 _NO_ROOM = "the request is far larger than the server's --max-inline-bytes, or it has no room for large ones now"
+# gRPC's messages for answers of nginx to a body that is too large for it, and to a call that takes too long.
+_REFUSED = ("Received http2 header with status: 413", "Received RST_STREAM with error code 0")
+_REFUSED_BY = "a proxy refuses requests of this size; nginx takes them with client_max_body_size 0"
+_ENDED, _ENDED_BY = "Received RST_STREAM with error code 2", "a proxy has ended the call; nginx waits for grpc_read_timeout"
 _TOKEN = "connect's token_file= or token="
 
 
@@ -24,6 +28,10 @@ def hinted(code: StatusCode, message: str) -> str:
         return _with(message, _TOO_LARGE)
     if code is StatusCode.RESOURCE_EXHAUSTED and message == _BUFFERS_FULL:
         return _with(message, f"{_NO_ROOM}: {_TOO_LARGE}")
+    if message in _REFUSED:
+        return _with(message, _REFUSED_BY)
+    if message == _ENDED:
+        return _with(message, _ENDED_BY)
     if code is StatusCode.INVALID_ARGUMENT and re.search(_ELEMENTS_TOO_LARGE, message):
         return _with(message, _TOO_LARGE)
     return message
