@@ -357,6 +357,12 @@ class Parser : ExpressionScanner {
       if (call.step.has_searchsorted()) call.step.mutable_searchsorted()->set_has_sorter(true);
       call.step.add_inputs(call.last);
     }
+    // The last axis, as in NumPy. The messages' own default is the first one.
+    if (call.given.count("axis") == 0) {
+      if (call.step.has_sort()) call.step.mutable_sort()->set_axis(-1);
+      if (call.step.has_argsort()) call.step.mutable_argsort()->set_axis(-1);
+      if (call.step.has_scan()) call.step.mutable_scan()->set_axis(-1);
+    }
     return Add(start, std::move(call.step), call.name);
   }
 

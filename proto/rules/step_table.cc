@@ -41,12 +41,12 @@ constexpr StepRow kRows[] = {
     {Step::kPutAlongAxis, "put_along_axis", StepKind::kSteps, 3, "put_along_axis(x, i, values)",
      "axis = 0: a copy of x with values where indices say"},
     {Step::kScan, "scan", StepKind::kSteps, 1, "scan(x)",
-     "op: sum, prod, min or max, which must be given; axis = 0, exclusive = false,\n"
+     "op: sum, prod, min or max, which must be given; axis = -1, exclusive = false,\n"
      "reverse = false, out_dtype: TYPE as of gemm",
      "op", "op=sum"},
     {Step::kSort, "sort", StepKind::kSteps, 1, "sort(x)",
-     "axis = 0, descending = false, indices: a name for the places of the sorted elements"},
-    {Step::kArgsort, "argsort", StepKind::kSteps, 1, "argsort(x)", "axis = 0, descending = false"},
+     "axis = -1, descending = false, indices: a name for the places of the sorted elements"},
+    {Step::kArgsort, "argsort", StepKind::kSteps, 1, "argsort(x)", "axis = -1, descending = false"},
     {Step::kTopk, "topk", StepKind::kSteps, 1, "topk(x)",
      "k: how many of the last axis, which must be given; smallest = false,\n"
      "indices: a name as of sort, as in 'v = topk(x, k=3, indices=i)' with -o v=V.npy -o i=I.npy",

@@ -307,6 +307,11 @@ TEST(ProgramTest, FurtherResultsAreNamedByArguments) {
   EXPECT_TRUE(sorted->steps(1).searchsorted().has_sorter());
   EXPECT_EQ(sorted->steps(1).inputs(2), "1.argsort");
   EXPECT_EQ(ErrorOf("scan(x)"), "column 1: scan lacks op, as in op=sum");
+  const auto along = ParseExpression("scan(sort(argsort(x, axis=0)), op=sum)");
+  ASSERT_TRUE(along.ok()) << along.status();
+  EXPECT_EQ(along->steps(0).argsort().axis(), 0);
+  EXPECT_EQ(along->steps(1).sort().axis(), -1);
+  EXPECT_EQ(along->steps(2).scan().axis(), -1);
   EXPECT_EQ(ErrorOf("topk(x)"), "column 1: topk lacks k, as in k=10");
   EXPECT_EQ(ErrorOf("sort(x, indices=x)"),
             "column 17: x was read as an input before: name the result otherwise");
