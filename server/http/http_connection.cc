@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/http/gzip.h"
 
 namespace warpline {
 namespace {
@@ -151,15 +152,18 @@ void HttpConnection::Answer() {
   request.authorization = std::string(Header(std::string_view(input_), "authorization"));
   request.has_certificate = ssl_ != nullptr && SSL_get0_peer_certificate(ssl_.get()) != nullptr &&
                             SSL_get_verify_result(ssl_.get()) == X509_V_OK;
+  request.accepts_gzip = AcceptsGzip(Header(std::string_view(input_), "accept-encoding"));
   Send(handler_(request), method == "GET");
 }
 
 void HttpConnection::Send(const HttpResponse& response, bool with_body) {
   const std::string& body = response.body.empty() ? response.status + "\n" : response.body;
   const bool asks = response.status.substr(0, 3) == "401";
-  output_ = absl::StrCat("HTTP/1.1 ", response.status, asks ? "\r\nWWW-Authenticate: Bearer" : "",
-                         "\r\nContent-Type: ", response.type, "\r\nContent-Length: ", body.size(),
-                         "\r\nAllow: GET, HEAD\r\nConnection: close\r\n\r\n", with_body ? body : "");
+  output_ =
+      absl::StrCat("HTTP/1.1 ", response.status, asks ? "\r\nWWW-Authenticate: Bearer" : "",
+                   "\r\nContent-Type: ", response.type, response.is_gzip ? "\r\nContent-Encoding: gzip" : "",
+                   "\r\nVary: Accept-Encoding\r\nContent-Length: ", body.size(),
+                   "\r\nAllow: GET, HEAD\r\nConnection: close\r\n\r\n", with_body ? body : "");
   state_ = State::kWriting;
 }
 

@@ -19,12 +19,14 @@ struct HttpRequest {
   // The client has shown a certificate that a CA of --tls-client-ca has signed.
   bool has_certificate = false;
   std::string authorization;  // the header's value; empty if there is none
+  bool accepts_gzip = false;
 };
 
 struct HttpResponse {
   std::string status = "200 OK";
   std::string type = "text/plain; charset=utf-8";
   std::string body;
+  bool is_gzip = false;  // the body is compressed
 };
 
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;

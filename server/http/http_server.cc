@@ -20,6 +20,7 @@
 #include "server/base/clock.h"
 #include "server/base/listener.h"
 #include "server/base/token_bucket.h"
+#include "server/http/gzip.h"
 #include "server/http/http_connection.h"
 
 namespace warpline {
@@ -77,11 +78,19 @@ struct HttpServer::Impl {
                                     "/metrics needs a client certificate that a CA of --tls-client-ca has "
                                     "signed\n"};
     }
-    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = CurrentText()};
+    const std::string& current = CurrentText();
+    HttpResponse response{.type = "text/plain; version=0.0.4; charset=utf-8"};
+    if (request.accepts_gzip && zipped.empty()) zipped = Gzip(current);
+    response.is_gzip = request.accepts_gzip && !zipped.empty();
+    response.body = response.is_gzip ? zipped : current;
+    return response;
   }
 
   const std::string& CurrentText() {
-    if (fresh_texts.Take(MonotonicClock::now()) || text.empty()) text = pages.metrics();
+    if (fresh_texts.Take(MonotonicClock::now()) || text.empty()) {
+      text = pages.metrics();
+      zipped.clear();
+    }
     return text;
   }
 
@@ -168,7 +177,7 @@ struct HttpServer::Impl {
   const Pages pages;
   const std::size_t max_connections;
   const HttpHandler handler = [this](const HttpRequest& request) { return Answer(request); };
-  // Only the thread uses the members from here to `text`.
+  // Only the thread uses the members from here to `zipped`.
   std::shared_ptr<const Certificates> context_of;
   SslContext context;
   std::list<HttpConnection> connections;
@@ -176,6 +185,7 @@ struct HttpServer::Impl {
   MonotonicTime accept_from;
   TokenBucket fresh_texts{kFreshTexts, MonotonicClock::now()};
   std::string text;    // of /metrics
+  std::string zipped;  // the same, once somebody has asked for it; empty before
   std::thread thread;  // last, because it uses the other members
 };
 

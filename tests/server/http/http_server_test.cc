@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <atomic>
 #include <memory>
@@ -15,6 +16,20 @@
 
 namespace warpline {
 namespace {
+
+std::string Unzipped(const std::string& zipped) {
+  std::string text(std::size_t{4} << 20, '\0');
+  z_stream stream = {};
+  EXPECT_EQ(inflateInit2(&stream, MAX_WBITS + 16), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(zipped.data()));
+  stream.avail_in = static_cast<uInt>(zipped.size());
+  stream.next_out = reinterpret_cast<Bytef*>(text.data());
+  stream.avail_out = static_cast<uInt>(text.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  text.resize(stream.total_out);
+  inflateEnd(&stream);
+  return text;
+}
 
 class HttpServerTest : public ::testing::Test {
  protected:
@@ -64,6 +79,24 @@ TEST_F(HttpServerTest, AFloodOfScrapesSharesItsTexts) {
   }
   EXPECT_EQ(FirstLine(Ask("GET /healthz HTTP/1.1\r\n\r\n")), "HTTP/1.1 200 OK");
   EXPECT_LT(texts_, 410);
+}
+
+TEST_F(HttpServerTest, MetricsAreCompressedForClientsThatTakeIt) {
+  const auto ask = [&](const std::string& accepted) {
+    return Ask("GET /metrics HTTP/1.1\r\nAccept-Encoding: " + accepted + "\r\n\r\n");
+  };
+  const std::string plain = Body(ask("identity"));
+  for (const char* accepted : {"gzip", "deflate, GZIP;q=0.5", "*"}) {
+    const std::string reply = ask(accepted), body = Body(reply);
+    EXPECT_NE(reply.find("\r\nContent-Encoding: gzip\r\n"), std::string::npos) << accepted;
+    EXPECT_NE(reply.find("\r\nContent-Length: " + std::to_string(body.size()) + "\r\n"), std::string::npos);
+    EXPECT_LT(body.size(), plain.size() / 2);
+    // All but the numbers that change from scrape to scrape.
+    EXPECT_EQ(Unzipped(body).substr(0, 10000), plain.substr(0, 10000));
+  }
+  for (const char* refused : {"gzip;q=0", "br", "", "gzip;q=x"}) {
+    EXPECT_EQ(ask(refused).find("Content-Encoding"), std::string::npos) << refused;
+  }
 }
 
 TEST_F(HttpServerTest, AClientThatGoesOnSendingIsCutAndHoldsUpNobody) {
