@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/src/enum_names.h"
@@ -206,6 +207,10 @@ class Parser : ExpressionScanner {
     }
     const std::string word = TakeName();
     if (!IsName(word)) return Expected(start, "an operation or a name");
+    if (absl::EndsWith(word, ".T")) {
+      return Error(start, absl::StrCat("there is no attribute T: transpose(", word.substr(0, word.size() - 2),
+                                       ") reverses the axes"));
+    }
     if (word == "inf") return Tree{.at = start, .real = std::numeric_limits<double>::infinity()};
     if (word == "nan") return Tree{.at = start, .real = std::numeric_limits<double>::quiet_NaN()};
     if (word == "and" || word == "or" || word == "not") {

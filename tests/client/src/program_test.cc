@@ -258,6 +258,8 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
             "column 11: expected an array among the operands: bitwise_or of numbers alone is not computed");
   EXPECT_EQ(ErrorOf("x[0]"),
             "column 2: there is no indexing: slice(x, starts=[0], ends=[2], axes=[1]) takes elements");
+  EXPECT_EQ(ErrorOf("x.T"), "column 1: there is no attribute T: transpose(x) reverses the axes");
+  EXPECT_EQ(ErrorOf("a @ b.T"), "column 5: there is no attribute T: transpose(b) reverses the axes");
   EXPECT_EQ(ErrorOf("x y"), "column 3: expected an operator or the end, found 'y'");
   EXPECT_EQ(ErrorOf("not x"), "column 1: not is no operator here: &, | and ~ work element by element");
   EXPECT_EQ(ErrorOf("x * 1e400"),
