@@ -1,10 +1,9 @@
 // `warpline transpose`, `gemm`, `reduce`, `info` and `health`.
-#include <google/protobuf/util/json_util.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include "client/cli/args.h"
 #include "client/cli/command_line.h"
+#include "client/cli/message_json.h"
 #include "client/cli/operands.h"
 #include "client/cli/output.h"
 #include "client/cli/session.h"
@@ -158,14 +158,7 @@ absl::Status RunInfo(const NoFlags&, const CommonFlags& common) {
     std::fputs(FormatInfo(info).c_str(), stdout);
     return absl::OkStatus();
   }
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  if (!google::protobuf::util::MessageToJsonString(info, &json, options).ok()) {
-    return absl::InternalError("the server's description cannot be written as JSON");
-  }
-  std::puts(json.c_str());
+  std::fputs(JsonLine(ToJson(info)).c_str(), stdout);
   return absl::OkStatus();
 }
 

@@ -197,8 +197,10 @@ TEST_F(CliRunTest, TakesScansAndSorts) {
     // Both inputs must be read.
     return Compute<float>("y = " + expression + "; y + 0 * sum(a) * sum(b)").values;
   };
-  EXPECT_EQ(values("scan(a, op=sum, axis=1)"), (std::vector<float>{1, 3, 6, 4, 9, 15}));
-  EXPECT_EQ(values("sort(b, descending=true)"), (std::vector<float>{1, 1, 1, 0, 0, -1}));
+  EXPECT_EQ(values("scan(a, op=sum)"), (std::vector<float>{1, 3, 6, 4, 9, 15}));
+  EXPECT_EQ(values("scan(a, op=sum, axis=0)"), (std::vector<float>{1, 2, 3, 5, 7, 9}));
+  EXPECT_EQ(values("sort(b, axis=0, descending=true)"), (std::vector<float>{1, 1, 1, 0, 0, -1}));
+  EXPECT_EQ(values("sort(b, descending=true)"), (std::vector<float>{1, 0, 1, 0, 1, -1}));
   EXPECT_EQ(values("take_along_axis(a + topk(a, k=1, indices=i), i, axis=1)"), (std::vector<float>{6, 12}));
   EXPECT_EQ(values("take(a, argsort(-sum(a, axis=1)))"), (std::vector<float>{4, 5, 6, 1, 2, 3}));
   EXPECT_EQ(values("set_slice(a, sum(a, axis=1, keepdims=true), starts=[1], ends=[2], axes=[1])"),

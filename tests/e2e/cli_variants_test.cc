@@ -1,12 +1,12 @@
 // Every implementation that the server lists: those that its devices have, asked for by its name.
 #include <gmock/gmock.h>
-#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
 #include "tests/e2e/cli.h"
+#include "warpline/client.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -31,11 +31,7 @@ class CliVariantsTest : public CliTest {
   }
 
   v1::GetInfoResponse Info() const {
-    const Finished finished = Run("warpline info --json");
-    EXPECT_EQ(finished.code, 0) << finished.err;
-    v1::GetInfoResponse info;
-    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(finished.out, &info).ok()) << finished.out;
-    return info;
+    return *client::Client(daemon_.address(), {}).GetInfo(absl::Seconds(60));
   }
 };
 
