@@ -146,6 +146,10 @@ def test_one_number_is_what_python_takes_as_one(client, t):
     for use in (lambda: range(t.sum()), lambda: [1][t], lambda: round(t)):
         with pytest.raises(TypeError, match="no integer|not one number|one number"):
             use()
+    for key in (t > 2, 0, (0, 1), slice(None)):
+        with pytest.raises(TypeError, match=r"never change: warpline\.set_slice.* np\.where"):
+            t[key] = 0
+    np.testing.assert_array_equal(X[t[0].argsort()[:2]], X[X[0].argsort()[:2]])  # an array's index
     for x in (t.sum(), warpline.program(t.sum()), warpline.placeholder("x")):
         with pytest.raises(TypeError, match="cannot be pickled, because"):
             pickle.dumps(x)

@@ -218,6 +218,10 @@ class Operators(Remote):
             return selecting.masked(self, key)
         return indexing.item(self, key)
 
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise TypeError("tensors and expressions never change: warpline.set_slice(t, key, values) and np.where(mask, values, "
+                        "t) give changed copies")
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError(f"{self} has no axis whose size is known")
