@@ -375,6 +375,38 @@ static void threads_share_a_client(warpline_client* client) {
   for (int i = 0; i < 8; ++i) EXPECT(pthread_join(threads[i], NULL) == 0);
 }
 
+static void count(void* told, size_t bytes, size_t total) {
+  size_t* const sizes = told;
+  sizes[0] = bytes;
+  sizes[1] = total;
+}
+
+static void transfers_tell_how_far_they_are(warpline_client* client) {
+  enum { kSize = 1 << 20 };
+  float* const data = calloc(kSize, sizeof(float));
+  int64_t shape[] = {1024, kSize / 1024};
+  const DLTensor x = matrix_of(data, shape, NULL);
+  size_t told[2] = {0, 0};
+  warpline_transfer_options options;
+  memset(&options, 0, sizeof(options));
+  options.size = sizeof(options);
+  options.progress = count;
+  options.progress_data = told;
+  warpline_tensor* tensor = NULL;
+  ok(warpline_put(client, &x, &options, &tensor));
+  EXPECT(told[0] == kSize * sizeof(float) && told[1] == kSize * sizeof(float));
+  told[0] = told[1] = 0;
+  ok(warpline_get(client, tensor, &x, &options, NULL));
+  EXPECT(told[0] == kSize * sizeof(float) && told[1] == kSize * sizeof(float));
+  /* A caller that was compiled before there was `progress` has other bytes there. */
+  told[0] = 7;
+  options.size = offsetof(warpline_transfer_options, progress);
+  ok(warpline_get(client, tensor, &x, &options, NULL));
+  EXPECT(told[0] == 7);
+  warpline_tensor_free(tensor);
+  free(data);
+}
+
 static void a_forked_child_gets_an_error(warpline_client* client) {
   float data[kElements];
   fill(data, kElements);
@@ -418,7 +450,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   EXPECT(sizeof(DLTensor) == 48 && sizeof(DLDataType) == 4);
   EXPECT(sizeof(warpline_client_options) == 96 && sizeof(warpline_call_options) == 72);
-  EXPECT(sizeof(warpline_transfer_options) == 40 && sizeof(warpline_input) == 32);
+  EXPECT(sizeof(warpline_transfer_options) == 56 && sizeof(warpline_input) == 32);
   EXPECT(sizeof(warpline_destination) == 32 && sizeof(warpline_stage_seconds) == 40);
   warpline_client* client = connect_to(argv[1]);
   uint8_t* info = NULL;
@@ -429,6 +461,7 @@ int main(int argc, char** argv) {
   arrays_may_have_any_strides(client);
   results_go_where_they_shall(client);
   tensors_stay_until_they_are_freed(client);
+  transfers_tell_how_far_they_are(client);
   bad_input_is_refused(client);
   calls_come_to_their_queue(client);
   regions_are_used_in_place(client);
