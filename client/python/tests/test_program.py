@@ -8,7 +8,7 @@ import pytest
 from messages import run_request
 
 import warpline
-from warpline.programs import plan_program
+from warpline.plans import plan_program
 
 
 def request(*tensors):

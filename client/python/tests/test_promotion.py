@@ -12,7 +12,7 @@ import pytest
 import warpline
 from warpline import direct, promotion
 from warpline.calls import INLINE
-from warpline.programs import plan_program
+from warpline.plans import plan_program
 
 NUMBERS = [name for name in elements.REAL if name != "bf16"]
 WITHOUT_ML_DTYPES = pytest.mark.skipif(warpline.bfloat16.names is None, reason="ml_dtypes has more common types")

@@ -12,7 +12,8 @@ from warpline.arrays import Array
 from warpline.calls import Call, Input, Progress
 from warpline.expressions import Operators
 from warpline.operations import CallOptions, Operations, check_names, settings_of
-from warpline.programs import Program, plan_stages
+from warpline.plans import plan_stages
+from warpline.programs import Program
 from warpline.reports import ServerInfo
 from warpline.residents import TensorInfo
 from warpline.tensors import Tensor

@@ -1,6 +1,5 @@
 """Functions of NumPy that are made of others, and have no step of their own."""
 
-import itertools
 import math
 import operator
 from typing import TYPE_CHECKING, Any
@@ -145,7 +144,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 @implements("isin")
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Any:
-    """Whether each element is among some others, as `np.isin`: they are sorted, and looked up."""
+    """Tells for each element whether it is among some others, as `np.isin`. These are sorted, and looked up."""
     program = program_of("isin", element, test_elements)
     x, among = program._expression(element), _known("isin", views.reshape(program._expression(test_elements), -1))
     shape_of("isin", x)
@@ -286,7 +285,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
 
 @implements("bincount")
 def bincount(x: Any, /, weights: None = None, minlength: int = 0) -> Any:
-    """How often each integer from 0 occurs, as `np.bincount`. Computes the largest one at once, since it is the size."""
+    """Counts each integer from 0, as `np.bincount`. Computes the largest one at once, since it is the size."""
     if weights is not None:
         raise NotHere("bincount with weights is not computed on the server")
     given = _known("bincount", x)
@@ -304,7 +303,7 @@ def bincount(x: Any, /, weights: None = None, minlength: int = 0) -> Any:
 
 
 def _counts(ordered: Any, edges: Any) -> Any:
-    """How many sorted elements lie between neighbouring edges, the last one included."""
+    """Counts the sorted elements between neighbouring edges, the last one included."""
     if edges is None:
         raise NotHere("the result is too large")
     places = ordering.searchsorted(ordered, edges[:-1], "left"), ordering.searchsorted(ordered, edges[-1:], "right")
@@ -334,71 +333,3 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = 
             raise ValueError("bins must increase monotonically, when an array")
     counts = _counts(ordering.sort(x), edges)
     return (counts / np.diff(edges) / counts.sum() if density else counts), edges
-
-
-@implements("einsum")
-def einsum(*operands: Any, out: None = None, **options: Any) -> Any:
-    """Products and sums over named axes, as `np.einsum`: factor by factor, each pair as a product of matrices."""
-    views.check_no_out(out)
-    if not operands or not isinstance(operands[0], str) or any(name != "optimize" for name in options):
-        raise NotHere("this form of einsum is not computed on the server")
-    spelled, factors = operands[0].replace(" ", ""), operands[1:]
-    terms, arrow, result = spelled.partition("->")
-    names = terms.split(",")
-    if "." in spelled or len(names) != len(factors):
-        raise NotHere("einsum with '...' is not computed on the server")
-    if not arrow:
-        result = "".join(sorted(name for name in set(terms) - {","} if terms.count(name) == 1))
-    program = program_of("einsum", *factors)
-    given = [program._expression(x) for x in factors]
-    for name, x in zip(names, given):
-        if len(set(name)) < len(name):
-            raise NotHere("einsum of a diagonal is not computed on the server")
-        if len(name) != len(shape_of("einsum", x)):
-            raise ValueError(f"einsum names {len(name)} axes by {name!r} of an operand of {len(shape_of('einsum', x))}")
-    if len(set(result)) < len(result) or not set(result) <= set(terms):
-        raise ValueError(f"einsum: the result {result!r} names an axis twice, or one that no operand has")
-    left, of_left = given[0], names[0]
-    for i, (right, of_right) in enumerate(zip(given[1:], names[1:]), 2):
-        left, of_left = _pair(left, of_left, right, of_right, set(result).union("".join(names[i:])))
-    gone = tuple(i for i, name in enumerate(of_left) if name not in result)
-    if gone:
-        left = left.sum(gone, dtype=left.dtype)
-        of_left = "".join(name for name in of_left if name in result)
-    order = [of_left.index(name) for name in result]
-    return elementwise.positive(left) if order == sorted(order) else left.transpose(order)
-
-
-def _pair(left: Any, of_left: str, right: Any, of_right: str, needed: set[str]) -> tuple[Any, str]:
-    """The product of two factors, summed over the axes that nothing else needs."""
-    for x, name in ((left, of_left), (right, of_right)):
-        alone = tuple(i for i, axis in enumerate(name) if axis not in needed and axis not in (of_right if x is left else of_left))
-        if alone:
-            summed, kept = x.sum(alone, dtype=x.dtype), "".join(axis for i, axis in enumerate(name) if i not in alone)
-            if x is left:
-                left, of_left = summed, kept
-            else:
-                right, of_right = summed, kept
-    both = [axis for axis in of_left if axis in of_right]
-    batch, inner = [axis for axis in both if axis in needed], [axis for axis in both if axis not in needed]
-    rows = [axis for axis in of_left if axis not in both]
-    columns = [axis for axis in of_right if axis not in both]
-    sizes = dict(zip(of_left, shape_of("einsum", left)))
-    for axis, size in zip(of_right, shape_of("einsum", right)):
-        if sizes.setdefault(axis, size) != size:
-            raise ValueError(f"einsum: the axis {axis!r} has {sizes[axis]} and {size} elements")
-
-    def matrices(x: Any, name: str, *groups: list[str]) -> Any:
-        order = [name.index(axis) for group in groups for axis in group]
-        moved = x if order == sorted(order) else x.transpose(order)
-        return views.reshape(moved, [sizes[axis] for axis in groups[0]] + [math.prod(sizes[axis] for axis in group)
-                                                                         for group in groups[1:]])
-
-    if not inner:  # a product of elements
-        a = views.reshape(matrices(left, of_left, batch + rows), [sizes[i] for i in batch + rows] + [1] * len(columns))
-        b = views.reshape(matrices(right, of_right, batch, columns),
-                          [sizes[i] for i in batch] + [1] * len(rows) + [sizes[i] for i in columns])
-        return a * b, "".join(itertools.chain(batch, rows, columns))
-    product = matrices(left, of_left, batch, rows, inner) @ matrices(right, of_right, batch, inner, columns)
-    return (views.reshape(product, [sizes[axis] for axis in batch + rows + columns]),
-            "".join(itertools.chain(batch, rows, columns)))

@@ -12,7 +12,8 @@ from warpline.calls import Call, Keep
 from warpline.dtypes import DTYPES, data_type, result_data_type
 from warpline.expressions import Expression
 from warpline.names import Activation, Precision, ReduceOp
-from warpline.programs import FREE, plan_program
+from warpline.plans import plan_program
+from warpline.programs import FREE
 from warpline.residents import Remote
 
 

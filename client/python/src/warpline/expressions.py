@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from warpline import composed, elementwise, errors, indexing, ordering, products, reductions, selecting, views
+from warpline import composed, einsum, elementwise, errors, indexing, ordering, products, reductions, selecting, views
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
@@ -440,7 +440,7 @@ class Operators(Remote):
             return elementwise.positive(self)
         scale = 10.0 ** abs(decimals)
         if self.dtype is not None and self.dtype.kind in "iu" and decimals < 0:
-            # In float64, as NumPy does, and modulo 2^bits.
+            # NumPy computes in float64, and the result is modulo 2^bits.
             return (self._apply("round", self / scale) * scale).astype(np.int64).astype(self.dtype)
         if decimals > 0:
             return self._apply("round", self * scale) / scale

@@ -8,7 +8,7 @@ from warpline import elementwise, graphs, maps
 from warpline.expressions import Expression
 
 if TYPE_CHECKING:
-    from warpline.programs import Plan
+    from warpline.plans import Plan
 
 # Steps of a request, as in the API, and how many of them the earlier of two requests takes.
 _MAX_STEPS, _CUT_STEPS = 256, 200
@@ -17,7 +17,7 @@ _MAX_STEPS, _CUT_STEPS = 256, 200
 def early(outputs: Sequence[Expression]) -> list[Expression]:
     """The expressions that a request of its own computes first, for the others to read; none if one request does all."""
     needed = graphs.needed(outputs)
-    # What reads a result whose size is not known before, at any distance.
+    # These read a result whose size is not known before, at any distance.
     late: set[Expression] = set()
     for x in needed:
         if any(y in late or _is_unsized(y) for y in x._inputs):
@@ -78,7 +78,7 @@ def _is_made(x: Expression) -> bool:
 
 
 def _beyond_one_request(needed: Sequence[Expression], outputs: Sequence[Expression]) -> set[Expression]:
-    """What is not computed in the first request, if all together has too many steps."""
+    """Returns what the first request leaves to others; nothing if all steps fit into one request."""
     if len(needed) <= _MAX_STEPS:
         return set()
     groups = maps.groups(needed, outputs)

@@ -18,7 +18,8 @@ from warpline.arrays import Array, Operand
 from warpline.calls import Call, Input, Progress
 from warpline.expressions import Operators
 from warpline.operations import CallOptions, Operations, check_names, settings_of
-from warpline.programs import Plan, Program, plan_stages
+from warpline.plans import Plan, plan_stages
+from warpline.programs import Program
 from warpline.reports import ServerInfo
 from warpline.residents import Resident, TensorInfo
 
