@@ -388,7 +388,8 @@ typedef struct {
   int32_t channels;       /* connections at the same time, at most 64; 0: chosen by size */
   int32_t device;         /* only for put: the device plus 1; 0: the device with the most memory left */
   double ttl;             /* only for put: seconds of the lease; 0: the server's default */
-  /* As in warpline_call_options; the total is the size of the array. Not called where memory is shared. */
+  /* The same function as in warpline_call_options. The total is the size of the array. It is not called where
+   * memory is shared. */
   void (*progress)(void* progress_data, size_t bytes, size_t total);
   void* progress_data;
 } warpline_transfer_options;

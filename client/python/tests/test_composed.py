@@ -113,7 +113,7 @@ def test_what_is_wrong(c):
 
 
 def test_later_names_of_numpy(c):
-    """As functions of the standard, which NumPy has since 2.0."""
+    """NumPy has these functions of the standard since 2.0."""
     for order in (1, 2, INF, 3):
         want = np.linalg.norm(F, order, axis=1)
         np.testing.assert_allclose(np.asarray(composed.vector_norm(c.put(F), axis=1, ord=order)), want)

@@ -1,4 +1,4 @@
-"""What operands are taken from: each row of docs/arrays.md#what-comes-in. Packages that are not here are skipped."""
+"""Each row of docs/arrays.md#what-comes-in. Packages that are not here are skipped."""
 
 import asyncio
 import importlib

@@ -1,4 +1,4 @@
-"""What goes on after a mask, and programs that take several requests."""
+"""Expressions that go on after a mask, and programs that take several requests."""
 
 import asyncio
 import time

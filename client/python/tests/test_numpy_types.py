@@ -140,7 +140,7 @@ SIGNED = np.array([-(1 << 63), -1, 0, 5, 1 << 53, (1 << 53) + 1, (1 << 63) - 1],
 @pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge],
                          ids=lambda f: f.__name__)
 def test_u64_and_signed_integers_are_compared_exactly(c, compare):
-    """As Python compares its integers: NumPy before 2 rounds to float64."""
+    """Python compares its integers exactly, too; NumPy before 2 rounds to float64."""
     u, s = c.put(UNSIGNED[:, None]), c.put(SIGNED)
     want = [[compare(int(a), int(b)) for b in SIGNED] for a in UNSIGNED]
     turned = [[compare(int(b), int(a)) for b in SIGNED] for a in UNSIGNED]

@@ -51,7 +51,7 @@ except importlib.metadata.PackageNotFoundError:  # runs from its source tree
     __version__ = "unknown"
 
 def __dir__() -> list[str]:
-    """What is for users: not the modules that the package consists of."""
+    """Lists what users need, and leaves out the modules of which the package consists."""
     return sorted([*__all__, "__doc__", "__version__", "dtypes"])
 
 

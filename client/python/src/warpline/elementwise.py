@@ -136,7 +136,7 @@ _COMPARISONS: dict[str, Any] = {"equal": operator.eq, "not_equal": operator.ne, 
                                 "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge}
 
 
-# What tells the same with the operands in the other order.
+# These tell the same with the operands in the other order.
 _TURNED = {"equal": "equal", "not_equal": "not_equal", "less": "greater", "less_equal": "greater_equal", "greater": "less",
            "greater_equal": "less_equal"}
 _U64, _I64 = DTYPES["DATA_TYPE_U64"], DTYPES["DATA_TYPE_I64"]
@@ -209,7 +209,7 @@ def _common(op: str, given: Sequence[Any], numbers: Sequence[bool]) -> np.dtype[
         return None
     dtypes += [x.dtype for x, is_number in zip(given, numbers) if is_number and not promotion.is_weak(x)]
     kinds = {kind_of(dtype) for dtype in dtypes}
-    # With these the numbers decide: bools become int64 beside an int, and all integers float64 beside a float.
+    # Numbers of these types decide: bools become int64 beside an int, and all integers float64 beside a float.
     decisive = (float, complex) if kinds - {"b"} else (int, float, complex)
     decided = kinds <= set("biu") and any(isinstance(x, decisive) and not isinstance(x, bool) for x in weak)
     # Each operand becomes floats by itself, not the type of integers that holds both.

@@ -217,7 +217,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
         x, dtype = x.astype(_F64), _F64
     if dtype.kind != "f":
         raise TypeError(f"quantile does not take {dtype}")
-    # As in NumPy, where lists of q are arrays and only Python's own numbers are weak.
+    # NumPy makes arrays of lists of q, and only Python's own numbers are weak.
     computed = dtype if type(q) in (int, float) else np.result_type(dtype, np.asarray(q).dtype)
     size = shape_of("quantile", x)[along]
     if size == 0:

@@ -13,10 +13,10 @@ from warpline.names import ReduceOp
 if TYPE_CHECKING:
     from warpline.expressions import Expression
 
-# What elements become that a mask does not choose: it changes no result.
+# Elements that a mask does not choose become these, which change no result.
 _NEUTRAL = {"sum": 0, "prod": 1, "any": False, "all": True, "count_nonzero": 0}
 _OF_CHOSEN = {*_NEUTRAL, "mean", "var", "std"}
-# How a further element joins the result.
+# These operations join a further element to the result.
 _JOINS = {"sum": "add", "prod": "multiply", "min": "minimum", "max": "maximum"}
 _OF_UFUNCS: dict[np.ufunc, ReduceOp] = {np.add: "sum", np.multiply: "prod", np.minimum: "min", np.maximum: "max",
                                         np.logical_and: "all", np.logical_or: "any"}
@@ -33,7 +33,7 @@ def make(x: Any, op: ReduceOp, axis: Any, keepdims: bool, dtype: Any, ddof: floa
         views.axes_of(axes, 1 if set(axes) <= {0, -1} else 0)  # NumPy takes the axis of a vector
         axis = None
     if _is_chosen(given) and axis is None and not keepdims and op in _OF_CHOSEN and where is True and not variant and not name:
-        # In one request, and nothing is moved.
+        # This takes one request, and moves nothing.
         given, mask = given._inputs
         rank = len(views.shape_of("a mask", mask))
         where = views.reshape(mask, [*views.shape_of("a mask", mask), *[1] * (len(views.shape_of(op, given)) - rank)])
@@ -116,7 +116,7 @@ def _mean(x: Any, axis: Any, keepdims: bool, dtype: Any, mask: Any) -> "Expressi
 
 
 def _variance(x: Any, op: ReduceOp, axis: Any, keepdims: bool, dtype: Any, ddof: float, mask: Any) -> "Expression":
-    """In two passes: of the squares of what differs from the mean."""
+    """Takes two passes: the second one adds up the squares of the differences from the mean."""
     result, computed = _of_floats("variance", x, dtype)
     if result.kind == "c":
         raise NotHere(f"{op} of complex numbers that a mask chooses is not computed on the server")
