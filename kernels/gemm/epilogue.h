@@ -9,8 +9,9 @@
 
 namespace warpline {
 
-// Computes in float or double. NaN stays NaN. gelu is the tanh form, as in the libraries that fuse it: D.
-// Hendrycks, K. Gimpel, "Gaussian Error Linear Units", 2016.
+// Computes in float or double. NaN stays NaN. gelu is the tanh form, x / 2 (1 + tanh(u)), as in the libraries
+// that fuse it: D. Hendrycks, K. Gimpel, "Gaussian Error Linear Units", 2016. It is computed as
+// x / (1 + exp(-2 u)), which is the same function, but loses no digits where tanh(u) is near -1.
 template <typename V>
 WARPLINE_HOST_DEVICE V Activate(Activation activation, V x) {
   constexpr V kSqrtTwoOverPi = static_cast<V>(0.79788456080286535588L);
@@ -19,8 +20,11 @@ WARPLINE_HOST_DEVICE V Activate(Activation activation, V x) {
       return x;
     case Activation::kRelu:
       return x < 0 ? V{0} : x;
-    case Activation::kGelu:
-      return x / 2 * (1 + std::tanh(kSqrtTwoOverPi * (x + static_cast<V>(0.044715L) * x * x * x)));
+    case Activation::kGelu: {
+      constexpr V kLeast = -64;  // where the result is -0 in float and in double, as for all smaller x
+      if (x < kLeast) x = kLeast;
+      return x / (1 + std::exp(-2 * kSqrtTwoOverPi * (x + static_cast<V>(0.044715L) * x * x * x)));
+    }
   }
   return x;
 }
