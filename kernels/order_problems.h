@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "kernels/dtype.h"
@@ -39,15 +40,21 @@ struct ScanProblem {
 
 // Sorts the rows of a dense matrix, or takes the first `taken` elements of each sorted row. Equal elements
 // keep their order. The results are the elements, or their positions in the row as i64, or both in this
-// order.
+// order. With places in `kth`, rows need be sorted only so far that these have the elements of a sorted row,
+// and all elements before one of them come before it in that order. Each sorted row meets this.
 struct SortProblem {
+  static constexpr std::size_t kMaxKth = 16;
+
   DType dtype = DType::kF32;  // IsReal
   std::int64_t rows = 1, count = 1, taken = 1;
   bool descending = false;
   bool nan_first = false;  // otherwise NaN comes last, in either order
   bool values = true, indices = false;
+  std::array<std::int64_t, kMaxKth> kth = {};  // the first kth_count are used: they ascend, below `taken`
+  std::size_t kth_count = 0;
 
   int ResultCount() const { return (values ? 1 : 0) + (indices ? 1 : 0); }
+  std::span<const std::int64_t> Kth() const { return std::span(kth).first(kth_count); }
   friend bool operator==(const SortProblem&, const SortProblem&) = default;
 };
 

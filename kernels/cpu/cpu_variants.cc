@@ -159,9 +159,10 @@ constexpr std::array kMap = {
                            MapBlocksCost},
 };
 
-// Counts, for each key, the comparisons of a sort, or of the heap of the selected elements.
+// Counts, for each key, the comparisons of a sort, of the heap of the first elements, or of a selection.
 VariantCost SortCost(const SortProblem& problem, const DeviceTraits&) {
   const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.count);
+  if (problem.kth_count > 0) return {.serial = elements * (2 + 4 * static_cast<double>(problem.kth_count))};
   return {.serial = elements * (2 + 4 * std::log2(static_cast<double>(problem.taken) + 1))};
 }
 VariantCost SearchCost(const SearchProblem& problem, const DeviceTraits&) {
@@ -194,9 +195,9 @@ constexpr std::array kScan = {
                             nullptr, ScanCost},
 };
 constexpr std::array kSort = {
-    CpuVariant<SortProblem>{"keys", "the standard library's sort of integer keys, or a heap of those taken",
-                            true, IsReal, Always<SortProblem>, cpu::SortWorkspaceBytes, cpu::Sort, nullptr,
-                            nullptr, SortCost},
+    CpuVariant<SortProblem>{
+        "keys", "the standard library's sort of integer keys, a heap of those taken, or a selection", true,
+        IsReal, Always<SortProblem>, cpu::SortWorkspaceBytes, cpu::Sort, nullptr, nullptr, SortCost},
 };
 constexpr std::array kSearch = {
     CpuVariant<SearchProblem>{"bisect", "a binary search for each needle", true, IsReal,

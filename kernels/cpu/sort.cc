@@ -1,9 +1,11 @@
-// Sorts by the standard library, with keys (kernels/sort/keys.h). Keys are sorted alone, or together with the
-// positions of their elements. The positions make all entries different, so any sort is stable.
+// Sorts and selects by the standard library, with keys (kernels/sort/keys.h). Keys are sorted alone, or
+// together with the positions of their elements. The positions make all entries different, so any sort is
+// stable.
 #include <algorithm>
 #include <bit>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "kernels/cpu/launchers.h"
@@ -53,17 +55,18 @@ std::uint64_t PlaceIn(const PlacedKey<U>& entry) {
   return entry.place;
 }
 
-// Runs std::sort, which only an exception from a comparison can stop. Returns false if it was stopped.
-template <typename Entry>
-bool SortAll(Looks& looks, std::span<Entry> entries) {
+// Calls an algorithm of the standard library with how it is to compare entries: only an exception from a
+// comparison can stop it. Returns false if it was stopped.
+template <typename Entry, typename Algorithm>
+bool Stoppable(Looks& looks, std::span<Entry> entries, Algorithm&& algorithm) {
   struct Stopped {};
   constexpr std::size_t kShort = std::size_t{1} << 16;  // takes some milliseconds without checks
   if (entries.size() <= kShort) {
-    std::sort(entries.begin(), entries.end());
+    algorithm(std::less<Entry>());
     return !looks.Stop(64 * static_cast<std::int64_t>(entries.size()));
   }
   try {
-    std::sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    algorithm([&](const Entry& a, const Entry& b) {
       constexpr std::int64_t kWork = 4;
       if (looks.Stop(kWork)) throw Stopped();
       return a < b;
@@ -74,9 +77,40 @@ bool SortAll(Looks& looks, std::span<Entry> entries) {
   return true;
 }
 
+template <typename Entry>
+bool SortAll(Looks& looks, std::span<Entry> entries) {
+  return Stoppable(looks, entries, [&](auto before) { std::sort(entries.begin(), entries.end(), before); });
+}
+
+// Moves the entries of a sorted row to the places `kth`, which ascend. Each is looked for only behind the one
+// before it.
+template <typename Entry>
+bool Select(Looks& looks, std::span<Entry> entries, std::span<const std::int64_t> kth) {
+  auto begin = entries.begin();
+  const auto end = entries.end();
+  for (const std::int64_t k : kth) {
+    const auto place = entries.begin() + k;
+    // One pass is enough for the last place, and nearly so for one of the first places: a heap has these.
+    const bool is_near = place - begin <= (end - begin) / 256;
+    const bool goes_on = Stoppable(looks, std::span<Entry>(begin, end), [&](auto before) {
+      if (place + 1 == end) {
+        std::iter_swap(place, std::max_element(begin, end, before));
+      } else if (is_near) {
+        std::partial_sort(begin, place + 1, end, before);
+      } else {
+        std::nth_element(begin, place, end, before);
+      }
+    });
+    if (!goes_on) return false;
+    begin = place + 1;
+  }
+  return true;
+}
+
 // Finds the first sorted entries of a row, as many as fit into `first`. Returns false if it was stopped.
 template <typename Entry, typename U>
-bool FirstOf(Looks& looks, const U* row, std::int64_t count, const KeyRule& rule, std::span<Entry> first) {
+bool FirstOf(Looks& looks, const U* row, std::int64_t count, const KeyRule& rule, std::span<Entry> first,
+             std::span<const std::int64_t> kth) {
   const auto taken = static_cast<std::int64_t>(first.size());
   const auto entry_at = [&](std::int64_t i) {
     return Entry{KeyOf(row[i], rule), static_cast<std::uint64_t>(i)};
@@ -85,6 +119,7 @@ bool FirstOf(Looks& looks, const U* row, std::int64_t count, const KeyRule& rule
     for (std::int64_t i = begin; i < end; ++i) first[static_cast<std::size_t>(i)] = entry_at(i);
   });
   if (!reads) return false;
+  if (!kth.empty()) return Select(looks, first, kth);
   if (taken == count) return SortAll(looks, first);
   // A heap of the first entries so far, with the last of them at the front.
   const std::int64_t heap_work = 8 * std::bit_width(first.size());
@@ -114,7 +149,7 @@ void SortRows(const SortProblem& problem, const Operands& operands) {
   auto* places = static_cast<std::int64_t*>(problem.values ? operands.further[0] : operands.out);
   Looks looks(operands.interest);
   for (std::int64_t row = 0; row < problem.rows; ++row, x += problem.count) {
-    if (!FirstOf(looks, x, problem.count, rule, first)) return;
+    if (!FirstOf(looks, x, problem.count, rule, first, problem.Kth())) return;
     const bool ends = InPieces(looks, problem.taken, 4, [&](std::int64_t begin, std::int64_t end) {
       for (const Entry& entry :
            first.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {

@@ -54,7 +54,9 @@ WARPLINE_HOST_DEVICE constexpr U KeyOf(U bits, const KeyRule& rule) {
     const auto magnitude = static_cast<U>(bits & static_cast<U>(~sign));
     if (magnitude > static_cast<U>(rule.infinity)) return rule.nan_first ? U{0} : static_cast<U>(~U{0});
     if (rule.joins_zeros && magnitude == 0) bits = 0;
-    key = static_cast<U>((bits & sign) != 0 ? ~bits : bits | sign);
+    // Signs are random, so this has no branch: all bits of a negative number are inverted.
+    const auto negative = static_cast<U>(U{0} - static_cast<U>((bits & sign) != 0));
+    key = static_cast<U>(bits ^ (negative | sign));
   }
   return rule.descending ? static_cast<U>(~key) : key;
 }
@@ -71,7 +73,8 @@ WARPLINE_HOST_DEVICE constexpr U ElementOf(U key, const KeyRule& rule) {
   }
   if (rule.descending) key = static_cast<U>(~key);
   if (rule.infinity == 0) return static_cast<U>(key ^ sign);
-  return static_cast<U>((key & sign) != 0 ? key ^ sign : ~key);
+  const auto negative = static_cast<U>(U{0} - static_cast<U>((key & sign) == 0));
+  return static_cast<U>(key ^ (negative | sign));
 }
 
 // Calls f with the unsigned type of elements of this size, 1 to 8 bytes.

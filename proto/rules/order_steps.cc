@@ -1,10 +1,12 @@
 #include "proto/rules/order_steps.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/index_steps.h"
@@ -100,7 +102,28 @@ struct SortOptions {
   std::optional<std::int64_t> taken;  // number of elements to return; not set: all
   bool descending = false, nan_first = false;
   bool values = true, indices = false;
+  absl::Span<const std::int64_t> kth = {};  // as in SortStep
 };
+
+// Checks the places of a selection, and puts them into the problem in ascending order, each once.
+absl::Status SetKth(absl::Span<const std::int64_t> given, SortProblem& problem) {
+  if (given.size() > SortProblem::kMaxKth) {
+    return FieldError("kth", absl::StrCat(given.size(), " places; at most ", SortProblem::kMaxKth,
+                                          " are selected in one step"));
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i] < 0 || given[i] >= problem.taken) {
+      return FieldError(absl::StrCat("kth[", i, "]"), absl::StrCat(given[i], " is outside of [0, ",
+                                                                   problem.taken, "), the size of the axis"));
+    }
+  }
+  const auto end = std::copy(given.begin(), given.end(), problem.kth.begin());
+  std::sort(problem.kth.begin(), end);
+  const auto last = std::unique(problem.kth.begin(), end);
+  std::fill(last, end, 0);
+  problem.kth_count = static_cast<std::size_t>(last - problem.kth.begin());
+  return absl::OkStatus();
+}
 
 // Sorts run along the last axis. Another axis is moved there first, and moved back in a view.
 absl::StatusOr<StepResults> SortedBy(const Operand& x, const SortOptions& options, std::string_view what,
@@ -123,6 +146,7 @@ absl::StatusOr<StepResults> SortedBy(const Operand& x, const SortOptions& option
                       .nan_first = options.nan_first,
                       .values = options.values,
                       .indices = options.indices};
+  RETURN_IF_ERROR(SetKth(options.kth, problem));
   for (int i = 0; i < last; ++i) problem.rows *= rows.shape[i];
   Shape shape = rows.shape;
   shape[last] = problem.taken;
@@ -193,10 +217,13 @@ absl::StatusOr<Operand> ScanSteps(const Operand& x, const v1::ScanStep& scan, co
 
 absl::StatusOr<StepResults> SortSteps(const Operand& x, const v1::SortStep& sort, const std::string& variant,
                                       EmitStep emit) {
-  return SortedBy(
-      x,
-      {.axis = sort.axis(), .taken = {}, .descending = sort.descending(), .indices = !sort.indices().empty()},
-      "sort", variant, emit);
+  return SortedBy(x,
+                  {.axis = sort.axis(),
+                   .taken = {},
+                   .descending = sort.descending(),
+                   .indices = !sort.indices().empty(),
+                   .kth = sort.kth()},
+                  "sort", variant, emit);
 }
 
 absl::StatusOr<Operand> ArgsortSteps(const Operand& x, const v1::ArgsortStep& argsort,
@@ -206,7 +233,8 @@ absl::StatusOr<Operand> ArgsortSteps(const Operand& x, const v1::ArgsortStep& ar
                                                         .taken = {},
                                                         .descending = argsort.descending(),
                                                         .values = false,
-                                                        .indices = true},
+                                                        .indices = true,
+                                                        .kth = argsort.kth()},
                                                        "argsort", variant, emit));
   return results.own;
 }

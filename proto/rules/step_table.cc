@@ -45,8 +45,10 @@ constexpr StepRow kRows[] = {
      "reverse = false, out_dtype: TYPE as of gemm",
      "op", "op=sum"},
     {Step::kSort, "sort", StepKind::kSteps, 1, "sort(x)",
-     "axis = -1, descending = false, indices: a name for the places of the sorted elements"},
-    {Step::kArgsort, "argsort", StepKind::kSteps, 1, "argsort(x)", "axis = -1, descending = false"},
+     "axis = -1, descending = false, indices: a name for the places of the sorted elements,\n"
+     "kth = [] (at most 16 places that must have their elements; the others are in any order)"},
+    {Step::kArgsort, "argsort", StepKind::kSteps, 1, "argsort(x)",
+     "axis = -1, descending = false, kth = [] (as of sort)"},
     {Step::kTopk, "topk", StepKind::kSteps, 1, "topk(x)",
      "k: how many of the last axis, which must be given; smallest = false,\n"
      "indices: a name as of sort, as in 'v = topk(x, k=3, indices=i)' with -o v=V.npy -o i=I.npy",

@@ -187,6 +187,7 @@ class Requests {
         case 11:
           step.mutable_sort()->set_axis(static_cast<int>(random_.Below(2)));
           step.mutable_sort()->set_descending(random_.OneIn(2));
+          if (random_.OneIn(2)) step.mutable_sort()->add_kth(0);
           break;
         case 12: {
           // Sorted once more, by places.

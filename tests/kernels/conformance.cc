@@ -198,10 +198,12 @@ std::optional<std::string> Compare(const ScanProblem& p, const std::vector<StepS
 
 std::optional<std::string> Compare(const SortProblem& p, const std::vector<StepScalars>&,
                                    const std::vector<Bytes>& in, const std::vector<Bytes>& got) {
-  const std::vector<Bytes> want = Sort(p, in[0]);
+  std::vector<Bytes> want = Sort(p, in[0]), results = got;
+  OrderBetweenKth(p, want);
+  OrderBetweenKth(p, results);
   for (std::size_t i = 0; i < want.size(); ++i) {
     const DType dtype = i == 0 && p.values ? p.dtype : DType::kI64;
-    if (auto difference = FindDifference(dtype, got[i], want[i])) {
+    if (auto difference = FindDifference(dtype, results[i], want[i])) {
       return absl::StrCat("result ", i, ": ", *difference);
     }
   }

@@ -144,6 +144,34 @@ std::vector<Bytes> Sort(const SortProblem& p, std::span<const std::byte> x) {
   return results;
 }
 
+void OrderBetweenKth(const SortProblem& p, std::vector<Bytes>& results) {
+  if (p.kth_count == 0) return;
+  for (std::int64_t row = 0; row < p.rows; ++row) {
+    // What each place has in all results.
+    std::vector<std::vector<Bytes>> places(static_cast<std::size_t>(p.count));
+    for (std::int64_t i = 0; i < p.count; ++i) {
+      for (const Bytes& result : results) {
+        const std::int64_t size = std::ssize(result) / (p.rows * p.count);
+        const auto from = result.begin() + (row * p.count + i) * size;
+        places[static_cast<std::size_t>(i)].emplace_back(from, from + size);
+      }
+    }
+    auto begin = places.begin();
+    for (const std::int64_t k : p.Kth()) {
+      std::sort(begin, places.begin() + k);
+      begin = places.begin() + k + 1;
+    }
+    std::sort(begin, places.end());
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      const std::int64_t size = std::ssize(results[r]) / (p.rows * p.count);
+      for (std::int64_t i = 0; i < p.count; ++i) {
+        const Bytes& element = places[static_cast<std::size_t>(i)][r];
+        std::copy(element.begin(), element.end(), results[r].begin() + (row * p.count + i) * size);
+      }
+    }
+  }
+}
+
 Bytes Search(const SearchProblem& p, std::span<const Bytes> operands) {
   std::vector<long double> sorted = Unpack(p.dtype, operands[0]);
   if (p.has_sorter) {
@@ -241,6 +269,25 @@ std::vector<SortProblem> AwkwardSorts(DType dtype) {
                      .indices = kind != 0});
     }
   }
+  const auto select = [&](std::int64_t rows, std::int64_t count, std::initializer_list<std::int64_t> kth) {
+    for (int kind = 0; kind < 3; ++kind) {
+      all.push_back({.dtype = dtype,
+                     .rows = rows,
+                     .count = count,
+                     .taken = count,
+                     .descending = all.size() % 2 == 1,
+                     .values = kind != 1,
+                     .indices = kind != 0,
+                     .kth_count = kth.size()});
+      std::copy(kth.begin(), kth.end(), all.back().kth.begin());
+    }
+  };
+  select(1, 1, {0});
+  select(70, 3, {1});
+  select(3, 257, {0, 128, 256});
+  select(3, 1000, {10});
+  select(2, 8193, {8190, 8191, 8192});
+  select(1, 100003, {0, 1, 2, 3, 4, 5, 99, 100, 4000, 50001, 50002, 50003, 60000, 70000, 100001, 100002});
   return all;
 }
 

@@ -18,6 +18,9 @@ std::vector<long double> Tolerance(const ScanProblem& problem, const Reference& 
 
 // The results, bit for bit: see SortProblem.
 std::vector<Bytes> Sort(const SortProblem& problem, std::span<const std::byte> x);
+// Puts results whose order between the places of a selection is open into one order, so that they can be
+// compared.
+void OrderBetweenKth(const SortProblem& problem, std::vector<Bytes>& results);
 Bytes Search(const SearchProblem& problem, std::span<const Bytes> operands);
 
 // The elements are by turns numbers, few different ones, sorted ones, and special ones.

@@ -92,6 +92,7 @@ void AppendProblem(std::string& to, const ScanProblem& p) {
 void AppendProblem(std::string& to, const SortProblem& p) {
   for (const std::int64_t size : {p.rows, p.count, p.taken}) Append(to, size);
   for (const bool flag : {p.descending, p.nan_first, p.values, p.indices}) Append(to, flag);
+  for (const std::int64_t k : p.Kth()) Append(to, k);
 }
 
 void AppendProblem(std::string& to, const SearchProblem& p) {

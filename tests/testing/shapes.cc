@@ -360,6 +360,7 @@ void DescribeMore(const ScanProblem& p, std::ostringstream& text) {
 void DescribeMore(const SortProblem& p, std::ostringstream& text) {
   text << ' ' << p.rows << 'x' << p.count << " taken=" << p.taken << (p.descending ? " descending" : "")
        << (p.nan_first ? " nan_first" : "") << (p.values ? " values" : "") << (p.indices ? " indices" : "");
+  for (const std::int64_t k : p.Kth()) text << " kth=" << k;
 }
 void DescribeMore(const SearchProblem& p, std::ostringstream& text) {
   text << ' ' << p.count << " needles=" << p.needles << (p.right ? " right" : "")

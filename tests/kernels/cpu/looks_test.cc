@@ -191,6 +191,10 @@ TEST(LooksTest, OrderedSteps) {
   for (const SortProblem& problem : {sort(1, 1 << 20, 1 << 20), sort(1 << 16, 16, 16), sort(1, kMany, 3)}) {
     ExpectLooks(CpuSortVariants(), "keys", problem, "a sort");
   }
+  SortProblem selection = sort(1, 1 << 21, 1 << 21);
+  selection.kth = {1 << 20};
+  selection.kth_count = 1;
+  ExpectLooks(CpuSortVariants(), "keys", selection, "a selection");
   ExpectLooks(CpuSearchVariants(), "bisect", {.count = 1024, .needles = 1 << 18}, "a search");
   const SearchProblem sorter{.count = kMany, .needles = 1, .has_sorter = true};
   ExpectLooks(CpuSearchVariants(), "bisect", sorter, "a large sorter");

@@ -120,6 +120,31 @@ TEST(OrderStepsTest, SortsMoveTheAxisToTheEndAndBack) {
   EXPECT_EQ(results->further->strides, results->own.strides);
 }
 
+TEST(OrderStepsTest, PlacesOfASelectionAscendAndAreThereOnce) {
+  OrderSteps steps;
+  v1::ArgsortStep argsort;
+  for (const std::int64_t k : {4, 0, 4}) argsort.add_kth(k);
+  ASSERT_THAT(
+      steps.Run([&](EmitStep emit) { return ArgsortSteps(Ordered(DType::kF32, {5}), argsort, "", emit); }),
+      IsOk());
+  EXPECT_THAT(std::get<SortProblem>(steps.all[0].step.problem).Kth(), testing::ElementsAre(0, 4));
+}
+
+TEST(OrderStepsTest, ASelectionTakesSixteenPlacesOfTheAxis) {
+  const auto error = [](std::int64_t k, int count) {
+    OrderSteps steps;
+    v1::SortStep sort;
+    for (int i = 0; i < count; ++i) sort.add_kth(k);
+    const auto results =
+        steps.Run([&](EmitStep emit) { return SortSteps(Ordered(DType::kF32, {5}), sort, "", emit); });
+    return std::string(results.status().message());
+  };
+  EXPECT_EQ(error(4, 16), "");
+  EXPECT_EQ(error(4, 17), "kth: 17 places; at most 16 are selected in one step");
+  EXPECT_EQ(error(5, 1), "kth[0]: 5 is outside of [0, 5), the size of the axis");
+  EXPECT_EQ(error(-1, 2), "kth[0]: -1 is outside of [0, 5), the size of the axis");
+}
+
 TEST(OrderStepsTest, TheLargestHaveNaNFirst) {
   for (const bool smallest : {false, true}) {
     OrderSteps steps;

@@ -1,6 +1,7 @@
 """Running sums and products, sorts, and what follows from the order of elements."""
 
 import operator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,27 +126,44 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None,
 
 @implements("partition")
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: None = None) -> "Expression":
-    """Elements in an order with each kth in its place, as `np.partition`: all of them sorted. `topk` takes the first."""
-    _check_kth(a, kth, axis, kind)
-    return sort(a, axis, order=order)
+    """Elements in an order with each kth in its place, and smaller ones before it, as `np.partition`. The order of the
+    others is not specified. For more than 16 places all are sorted. `topk` takes the first in order."""
+    return _selected("sort", a, _kth("partition", a, kth, axis, kind, order), axis)
 
 
 @implements("argpartition")
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: Any = None, order: None = None) -> "Expression":
-    """The places of `partition`, as `np.argpartition`: those of all elements sorted."""
-    _check_kth(a, kth, axis, kind)
-    return argsort(a, axis, order=order)
+    """The places of the elements of `partition`, as `np.argpartition`. Of equal elements those with the lowest places come
+    before a kth."""
+    return _selected("argsort", a, _kth("argpartition", a, kth, axis, kind, order), axis)
 
 
-def _check_kth(a: Any, kth: Any, axis: int | None, kind: Any) -> None:
+_MAX_KTH = 16  # of SortStep
+
+
+def _kth(what: str, a: Any, kth: Any, axis: int | None, kind: Any, order: Any) -> list[int]:
+    """The places of a selection, checked, as the server counts them."""
+    if order is not None:
+        raise NotHere("order is for structured arrays, which a server does not have")
     if kind not in (None, "introselect"):
         raise ValueError(f"kind is {kind!r}: it is 'introselect'")
-    x, along = _rows("partition", a, axis)
-    shape = shape_of("partition", x)
+    x, along = _rows(what, a, axis)
+    shape = shape_of(what, x)
     size = shape[views.axes_of([along], len(shape))[0]]
-    for k in np.atleast_1d(kth).tolist():
+    places = np.atleast_1d(kth).tolist()
+    for k in places:
         if not -size <= operator.index(k) < size:
             raise ValueError(f"kth is {k}, which is outside of [{-size}, {size})")
+    return [operator.index(k) % size for k in places]
+
+
+def _selected(kind: str, a: Any, kth: Iterable[int], axis: int | None) -> "Expression":
+    """A sort or argsort that may stop when these places have their elements: SortStep.kth."""
+    x, along = _rows("partition", a, axis)
+    places = sorted(set(kth))
+    fields = fields_of(axis=along, kth=places if len(places) <= _MAX_KTH else [])
+    made: Expression = x.program._step(kind, [x], fields, "", "", _I64 if kind == "argsort" else x.dtype)
+    return made
 
 
 def topk(x: Any, k: int, axis: int = -1, *, largest: bool = True) -> "tuple[Expression, Expression]":
@@ -224,7 +242,8 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
         raise ValueError("quantile of no elements has no value")
     position = np.atleast_1d(wanted) * (size - 1)
     low = np.floor(position).astype(np.int64)
-    ordered = views.moveaxis(sort(x, along), along, 0)
+    places = {*low.tolist(), *np.minimum(low + 1, size - 1).tolist(), size - 1}  # the last one is NaN if any element is
+    ordered = views.moveaxis(_selected("sort", x, places, along), along, 0)
     lower = indexing.take(ordered, low, 0).astype(computed)
     upper = indexing.take(ordered, np.minimum(low + 1, size - 1), 0).astype(computed)
     weight = (position - low).astype(computed).reshape(-1, *([1] * (len(shape_of("quantile", lower)) - 1)))
@@ -249,7 +268,8 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
         rest = [n for i, n in enumerate(shape_of("median", x)) if i != along]
         kind = _F64 if x.dtype is None or elementwise.kind_of(x.dtype) in "biu" else x.dtype
         return creation.full_like(x, np.nan, kind, shape=kept if keepdims else rest)
-    ordered = views.moveaxis(sort(x, along), along, 0)
+    # The last one is NaN if any element is.
+    ordered = views.moveaxis(_selected("sort", x, {(size - 1) // 2, size // 2, size - 1}, along), along, 0)
     middle = ordered[(size - 1) // 2:size // 2 + 1].mean(0)
     if middle.dtype is not None and x.dtype is not None and x.dtype.kind == "f":
         middle = elementwise.where(ordered[-1] != ordered[-1], ordered[-1], middle)
