@@ -16,6 +16,7 @@
 #include "client/cli/help.h"
 #include "client/cli/program_file.h"
 #include "client/cli/session.h"
+#include "client/src/expression_functions.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/program_rules.h"
 #include "proto/rules/step_table.h"
@@ -43,7 +44,7 @@ brought into row-major order by one more request, which costs a round trip.
 An expression has operations, operators and numbers, as in Python: '(x - mean(x, axis=0)) / std(x, axis=0)',
 'where(x > 0, x, 0.01 * x)', 'a @ b + c'. Operands of an operation come before its FIELD=VALUE. All arrays of
 an elementwise operation have one type; cast(x, dtype=f32) converts. To use a step twice, give it a name, and
-end it with ; or a new line: 'p = gemm(a, b); p + transpose(p)'. The outputs are the steps that -o NAME=OUT.npy names, in that
+end it with ; or a new line: 'p = gemm(a, b); p + transpose(p)'. Indices are NumPy's: 'x[0, ::2]', 'x[x > 0]'. The outputs are the steps that -o NAME=OUT.npy names, in that
 order, or with a single -o OUT.npy the last step. Steps without a name are called 1.gemm, 2.add and so on.
 )";
 
@@ -143,16 +144,57 @@ absl::StatusOr<std::optional<DType>> TypeOf(const Assignment& input) {
   return dtype;
 }
 
+// Reads the program from an expression. FAILED_PRECONDITION if it needs the type of an input that is not
+// there.
+absl::StatusOr<v1::Program> ParseExpr(const RunFlags& flags, const ProgramInputs& inputs) {
+  absl::StatusOr<v1::Program> program = ParseExpression(*flags.expr, inputs);
+  if (absl::IsInvalidArgument(program.status())) {
+    return UsageError(absl::StrCat("--expr: ", std::string(program.status().message())));
+  }
+  if (program.ok()) RETURN_IF_ERROR(ChooseOutputs(*program, flags.outputs));
+  return program;
+}
+
+absl::StatusOr<ProgramInputs> ReadInputs(Session& session, const std::vector<Assignment>& inputs,
+                                         bool reads_stdin) {
+  ProgramInputs arrays;
+  for (const Assignment& input : inputs) {
+    if (reads_stdin && input.path == "-") {
+      return UsageError("standard input cannot be both the program and an array");
+    }
+    ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeOf(input));
+    ASSIGN_OR_RETURN(NpyArray array, session.Read(input.path, dtype));
+    // A separate request makes the array row-major. An extra step in the program would change the numbers of
+    // all other steps, which errors contain. There may also be no room for another step.
+    RETURN_IF_ERROR(session.MakeRowMajor(array));
+    arrays.emplace_back(input.name, array.stored);
+  }
+  return arrays;
+}
+
 absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
   Words words = flags.words;
   RunArgs request;
   request.reproducible = common.reproducible;
   bool reads_stdin = false;
+  std::optional<Session> session;
   if (flags.expr) {
-    absl::StatusOr<v1::Program> program = ParseExpression(*flags.expr);
-    if (!program.ok()) return UsageError(absl::StrCat("--expr: ", std::string(program.status().message())));
-    request.program = *std::move(program);
-    RETURN_IF_ERROR(ChooseOutputs(request.program, flags.outputs));
+    absl::StatusOr<v1::Program> program = ParseExpr(flags, {});
+    if (absl::IsFailedPrecondition(program.status())) {
+      // Some of its functions depend on the types of the inputs: read these first.
+      Words paths;
+      for (const std::string& word : flags.outputs) paths.push_back(SplitAssignment(word).path);
+      ASSIGN_OR_RETURN(Session opened, Session::Create(flags, common, paths));
+      session.emplace(std::move(opened));
+      std::vector<Assignment> inputs;
+      for (const std::string& word : words) inputs.push_back(SplitAssignment(word));
+      ASSIGN_OR_RETURN(request.inputs, ReadInputs(*session, inputs, false));
+      program = ParseExpr(flags, request.inputs);
+      if (absl::IsFailedPrecondition(program.status())) {
+        return UsageError(absl::StrCat("--expr: ", std::string(program.status().message())));
+      }
+    }
+    ASSIGN_OR_RETURN(request.program, std::move(program));
   } else {
     if (words.empty()) return UsageError("run: the program is missing: PROGRAM.json or --expr PROGRAM");
     reads_stdin = words[0] == "-";
@@ -166,23 +208,15 @@ absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
                    Assign(InputsOf(request.program), words, "input", "NAME=IN.npy"));
   Words paths;
   for (const Assignment& result : results) paths.push_back(result.path);
-  ASSIGN_OR_RETURN(Session session, Session::Create(flags, common, paths));
-
-  for (const Assignment& input : inputs) {
-    if (reads_stdin && input.path == "-") {
-      return UsageError("standard input cannot be both the program and an array");
-    }
-    ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeOf(input));
-    ASSIGN_OR_RETURN(NpyArray array, session.Read(input.path, dtype));
-    // A separate request makes the array row-major. An extra step in the program would change the numbers of
-    // all other steps, which errors contain. There may also be no room for another step.
-    RETURN_IF_ERROR(session.MakeRowMajor(array));
-    request.inputs.emplace_back(input.name, array.stored);
+  if (!session) {
+    ASSIGN_OR_RETURN(Session opened, Session::Create(flags, common, paths));
+    session.emplace(std::move(opened));
+    ASSIGN_OR_RETURN(request.inputs, ReadInputs(*session, inputs, reads_stdin));
   }
-  for (const std::string& path : paths) request.destinations.push_back(session.To(path));
-  ASSIGN_OR_RETURN(RunResult result, session.Compute("run", request));
+  for (const std::string& path : paths) request.destinations.push_back(session->To(path));
+  ASSIGN_OR_RETURN(RunResult result, session->Compute("run", request));
   for (std::size_t i = 0; i < results.size(); ++i) {
-    RETURN_IF_ERROR(session.Write(results[i].path, result.outputs[i].second, result.tensors[i], false));
+    RETURN_IF_ERROR(session->Write(results[i].path, result.outputs[i].second, result.tensors[i], false));
   }
   return absl::OkStatus();
 }
@@ -193,17 +227,21 @@ std::string ListedOperations() {
   const std::string indent(kColumn, ' ');
   std::string text =
       "operations (\"= ...\" is the default of a field; those with kernels also take variant: NAME):\n";
-  for (const StepRow& row : StepTable()) {
-    if (row.call.empty()) continue;
-    const std::string call = absl::StrCat("  ", std::string(row.call));
-    absl::StrAppend(&text, call);
-    if (!row.help.empty()) {
-      const bool fits = call.size() < kColumn;
-      absl::StrAppend(&text, fits ? std::string(kColumn - call.size(), ' ') : "\n" + indent,
-                      absl::StrReplaceAll(std::string(row.help), {{"\n", "\n" + indent}}));
+  const auto list = [&](std::string_view call, std::string_view help) {
+    const std::string shown = absl::StrCat("  ", std::string(call));
+    absl::StrAppend(&text, shown);
+    if (!help.empty()) {
+      const bool fits = shown.size() < kColumn;
+      absl::StrAppend(&text, fits ? std::string(kColumn - shown.size(), ' ') : "\n" + indent,
+                      absl::StrReplaceAll(std::string(help), {{"\n", "\n" + indent}}));
     }
     text += '\n';
+  };
+  for (const StepRow& row : StepTable()) {
+    if (!row.call.empty()) list(row.call, row.help);
   }
+  text += "functions of several steps:\n";
+  for (const FunctionRow& row : FunctionTable()) list(row.call, row.help);
   return text;
 }
 

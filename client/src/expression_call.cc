@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/src/expression_functions.h"
 #include "proto/rules/step_table.h"
 
 namespace warpline::client {
@@ -16,7 +17,8 @@ std::string OperationNames() {
   for (const StepRow& row : StepTable()) {
     if (row.operation != v1::Step::kMap) names.emplace_back(row.name);
   }
-  return absl::StrCat(absl::StrJoin(names, ", "),
+  const auto name = [](std::string* text, const FunctionRow& row) { text->append(row.name); };
+  return absl::StrCat(absl::StrJoin(names, ", "), ", ", absl::StrJoin(FunctionTable(), ", ", name),
                       ", a reduction such as mean, or an elementwise one such as exp");
 }
 

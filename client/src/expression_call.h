@@ -4,9 +4,12 @@
 
 #include <google/protobuf/message.h>
 
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "client/src/expression_tree.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {
@@ -15,9 +18,10 @@ struct ExpressionCall {
   v1::Step step;
   std::string name;                                // of the operation
   google::protobuf::Message* operation = nullptr;  // the operation's message within the step
-  std::set<std::string> given;                     // names of the arguments
+  std::vector<Tree> operands;
+  std::set<std::string> given;  // names of the arguments
   std::string c, bias;
-  std::string last;  // the optional last operand of searchsorted and pad
+  std::optional<Tree> last;  // the optional last operand of searchsorted and pad
 
   // A reduction that is called by its own name, such as mean, has no argument op.
   bool TakesOp() const { return name == "reduce" || name == "scan"; }

@@ -82,10 +82,6 @@ bool ExpressionScanner::IsName(const std::string& word) {
          (absl::ascii_isalpha(static_cast<unsigned char>(word[0])) || word[0] == '_');
 }
 
-absl::Status ExpressionScanner::Error(std::size_t at, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat("column ", at + 1, ": ", what));
-}
-
 absl::Status ExpressionScanner::Expected(std::size_t at, const std::string& what) const {
   // Ids are shortened before the text is cut. Otherwise other digits of an id that was cut would be shown.
   const std::string found = WithShortIds(text_.substr(at)).substr(0, kMaxShown);
@@ -148,6 +144,14 @@ absl::StatusOr<double> ExpressionScanner::Double() {
   return number;
 }
 
+absl::StatusOr<bool> ExpressionScanner::Bool() {
+  const std::size_t start = Start();
+  const std::string word = TakeWord();
+  const bool is_true = word == "true" || word == "True";
+  if (!is_true && word != "false" && word != "False") return Expected(start, "true or false");
+  return is_true;
+}
+
 absl::Status ExpressionScanner::TakeList(Message& message, const FieldDescriptor& field) {
   const auto& reflection = *message.GetReflection();
   const bool list = Take('[');
@@ -185,9 +189,7 @@ absl::Status ExpressionScanner::TakeField(Message& message, const FieldDescripto
       return absl::OkStatus();
     }
     case FieldDescriptor::CPPTYPE_BOOL: {
-      const std::string word = TakeWord();
-      const bool is_true = word == "true" || word == "True";
-      if (!is_true && word != "false" && word != "False") return Expected(start, "true or false");
+      ASSIGN_OR_RETURN(const bool is_true, Bool());
       reflection.SetBool(&message, &field, is_true);
       return absl::OkStatus();
     }

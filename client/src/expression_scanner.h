@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
+#include "client/src/expression_program.h"
 #include "client/src/expression_tree.h"
 
 namespace warpline::client {
@@ -41,18 +42,7 @@ class ExpressionScanner {
   absl::StatusOr<Tree> TakeNumber();
   // Takes the value of a field whose type is not string: a number, a word or a list in brackets.
   absl::Status TakeField(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field);
-
-  static bool IsName(const std::string& word);
-  static absl::Status Error(std::size_t at, const std::string& what);
-  absl::Status Expected(const std::string& what) { return Expected(Start(), what); }
-  absl::Status Expected(std::size_t at, const std::string& what) const;
-
-  const std::string_view text_;
-  std::size_t at_ = 0;
-  int brackets_ = 0;
-
- private:
-  absl::Status TakeList(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field);
+  // Takes a whole number with or without a sign.
   template <typename T>
   absl::StatusOr<T> Integer() {
     const std::size_t start = Start();
@@ -62,6 +52,19 @@ class ExpressionScanner {
   }
   // Refuses a number that a double cannot represent exactly, instead of rounding it silently.
   absl::StatusOr<double> Double();
+  absl::StatusOr<bool> Bool();
+
+  static bool IsName(const std::string& word);
+  static absl::Status Error(std::size_t at, const std::string& what) { return ColumnError(at, what); }
+  absl::Status Expected(const std::string& what) { return Expected(Start(), what); }
+  absl::Status Expected(std::size_t at, const std::string& what) const;
+
+  const std::string_view text_;
+  std::size_t at_ = 0;
+  int brackets_ = 0;
+
+ private:
+  absl::Status TakeList(google::protobuf::Message& message, const google::protobuf::FieldDescriptor& field);
 };
 
 }  // namespace warpline::client

@@ -19,6 +19,9 @@
 #include "absl/strings/str_join.h"
 #include "client/src/enum_names.h"
 #include "client/src/expression_call.h"
+#include "client/src/expression_functions.h"
+#include "client/src/expression_index.h"
+#include "client/src/expression_program.h"
 #include "client/src/expression_scanner.h"
 #include "client/src/expression_tree.h"
 #include "kernels/map/operations.h"
@@ -35,7 +38,7 @@ using google::protobuf::Message;
 // Parses the text in one pass. Adds a step at the end of each call.
 class Parser : ExpressionScanner {
  public:
-  explicit Parser(std::string_view text) : ExpressionScanner(text) {}
+  Parser(std::string_view text, const ProgramInputs& inputs) : ExpressionScanner(text), program_(inputs) {}
 
   absl::StatusOr<v1::Program> Parse() {
     while (true) {
@@ -45,14 +48,13 @@ class Parser : ExpressionScanner {
       const std::size_t call = Start();
       ASSIGN_OR_RETURN(const Tree tree, Expression());
       RETURN_IF_ERROR(CheckEnd());
-      ASSIGN_OR_RETURN(const std::string result, NameOf(tree));
-      if (result != last_step_) {
+      ASSIGN_OR_RETURN(const std::string result, program_.NameOf(tree));
+      if (result != program_.last_step()) {
         // At the end of the text, a name alone says what the program returns.
         TakeSeparator();
         const bool names_a_result = name.empty() && steps_.count(result) > 0 && Start() == text_.size();
         if (!names_a_result) return Error(call, "expected an operation: there is nothing to compute");
-        program_.add_outputs(result);
-        return std::move(program_);
+        return program_.Finish(result);
       }
       if (!name.empty()) {
         // The name would mean an input before this step and a result after it. But a request identifies its
@@ -60,14 +62,13 @@ class Parser : ExpressionScanner {
         if (inputs_.count(name) > 0) {
           return Error(start, absl::StrCat(name, " was read as an input before: name the result otherwise"));
         }
-        program_.mutable_steps()->rbegin()->set_name(name);
+        program_.NameLastStep(name);
         steps_.insert(name);
       }
       if (!TakeSeparator() || Start() == text_.size()) break;
       if (name.empty()) return Error(start, "expected NAME = before all but the last operation");
     }
-    *program_.add_outputs() = program_.steps().rbegin()->name();
-    return std::move(program_);
+    return program_.Finish(program_.LastName());
   }
 
  private:
@@ -76,9 +77,6 @@ class Parser : ExpressionScanner {
     const std::size_t end = at_, next = Start();
     const bool ends = next == text_.size() || text_[next] == ';' ||
                       text_.substr(end, next - end).find('\n') != std::string_view::npos;
-    if (!ends && text_[next] == '[') {
-      return Error(next, "there is no indexing: slice(x, starts=[0], ends=[2], axes=[1]) takes elements");
-    }
     if (!ends) return Expected(next, "an operator or the end");
     at_ = end;
     return absl::OkStatus();
@@ -116,7 +114,8 @@ class Parser : ExpressionScanner {
       }
       at_ += infix->text.size();
       ASSIGN_OR_RETURN(Tree right, Expression(infix->level + 1));
-      ASSIGN_OR_RETURN(left, Operation(start, RowOf(infix->op), {std::move(left), std::move(right)}));
+      ASSIGN_OR_RETURN(left,
+                       program_.Elementwise(start, RowOf(infix->op), {std::move(left), std::move(right)}));
     }
   }
 
@@ -125,10 +124,9 @@ class Parser : ExpressionScanner {
     ASSIGN_OR_RETURN(const Tree right, Expression(kTightestLevel + 1));
     v1::Step step;
     step.mutable_gemm();
-    ASSIGN_OR_RETURN(*step.add_inputs(), NameOf(left));
-    ASSIGN_OR_RETURN(*step.add_inputs(), NameOf(right));
-    RETURN_IF_ERROR(Add(start, std::move(step), "gemm"));
-    return Tree{.at = start, .name = last_step_};
+    ASSIGN_OR_RETURN(*step.add_inputs(), program_.NameOf(left));
+    ASSIGN_OR_RETURN(*step.add_inputs(), program_.NameOf(right));
+    return program_.Add(start, std::move(step), "gemm");
   }
 
   // Parses signs and powers, which bind more tightly than infix operators.
@@ -140,7 +138,7 @@ class Parser : ExpressionScanner {
     }
     if (Take('-')) {
       ASSIGN_OR_RETURN(Tree x, Signed());
-      if (!x.is_number()) return Operation(start, RowOf(MapOp::kNegative), {std::move(x)});
+      if (!x.is_number()) return program_.Elementwise(start, RowOf(MapOp::kNegative), {std::move(x)});
       x.real = -x.real;
       if (x.integer.has_value()) x.integer = -*x.integer;
       return x;
@@ -148,9 +146,9 @@ class Parser : ExpressionScanner {
     if (Take('+')) return Signed();
     if (Take('~')) {
       ASSIGN_OR_RETURN(Tree x, Signed());
-      return Operation(start, RowOf(MapOp::kBitwiseInvert), {std::move(x)});
+      return program_.Elementwise(start, RowOf(MapOp::kBitwiseInvert), {std::move(x)});
     }
-    ASSIGN_OR_RETURN(Tree x, Atom());
+    ASSIGN_OR_RETURN(Tree x, WithIndices());
     const std::size_t end = at_;
     if (IsNewLine(end) || text_.substr(Start(), 2) != "**") {
       at_ = end;
@@ -159,37 +157,86 @@ class Parser : ExpressionScanner {
     at_ += 2;
     RETURN_IF_ERROR(CheckDepth(start));
     ASSIGN_OR_RETURN(Tree power, Signed());
-    return Operation(start, RowOf(MapOp::kPow), {std::move(x), std::move(power)});
+    return program_.Elementwise(start, RowOf(MapOp::kPow), {std::move(x), std::move(power)});
   }
 
-  // Makes an operation. If the tree is too large for one map, its operands become separate steps.
-  absl::StatusOr<Tree> Operation(std::size_t at, const MapOpRow& row, std::vector<Tree> operands) {
-    if (std::all_of(operands.begin(), operands.end(), [](const Tree& x) { return x.is_number(); })) {
-      if (const std::optional<Tree> number = NumberOf(row, operands)) return *number;
-      return Error(at, absl::StrCat("expected an array among the operands: ", std::string(row.name),
-                                    " of numbers alone is not computed"));
+  // Parses an operand, and the indices in brackets that follow it in the same line.
+  absl::StatusOr<Tree> WithIndices() {
+    ASSIGN_OR_RETURN(Tree x, Atom());
+    while (true) {
+      const std::size_t end = at_;
+      if (IsNewLine(end) || !Take('[')) {
+        at_ = end;
+        return x;
+      }
+      RETURN_IF_ERROR(CheckDepth(end));
+      const DepthGuard inside(brackets_);
+      ASSIGN_OR_RETURN(x, Index(end, x));
     }
-    Tree tree{.at = at, .row = &row, .operands = std::move(operands)};
-    for (const Tree& operand : tree.operands) tree.nodes += operand.nodes;
-    if (tree.nodes <= kMaxMapInputs || MapStepOf(tree).has_value()) return tree;
-    for (Tree& operand : tree.operands) {
-      if (operand.is_number()) continue;
-      ASSIGN_OR_RETURN(const std::string name, NameOf(operand));
-      operand = {.at = operand.at, .name = name};
-    }
-    return tree;
   }
 
-  // Returns the name of the array that a tree represents. This may add a step.
-  absl::StatusOr<std::string> NameOf(const Tree& tree) {
-    if (!tree.name.empty()) return tree.name;
-    if (tree.is_number()) return Error(tree.at, "expected an array, not a number");
-    RETURN_IF_ERROR(Add(tree.at, *MapStepOf(tree), std::string(tree.row->name)));
-    return last_step_;
+  // Parses an index behind its bracket: one array, or ranges and places of axes.
+  absl::StatusOr<Tree> Index(std::size_t start, const Tree& of) {
+    ASSIGN_OR_RETURN(const std::string x, program_.NameOf(of));
+    std::vector<IndexPart> parts;
+    do {
+      IndexPart part{.at = Start()};
+      Tree array;
+      RETURN_IF_ERROR(TakePart(part, array));
+      if (!array.name.empty()) {
+        if (!parts.empty() || !Take(']')) {
+          return Error(part.at, "an array is an index only alone, as in x[mask]");
+        }
+        return Indexed(program_, start, x, array.name);
+      }
+      parts.push_back(part);
+    } while (Take(','));
+    if (!Take(']')) return Expected("',' or ']'");
+    return Indexed(program_, start, x, parts);
   }
+
+  absl::Status TakePart(IndexPart& part, Tree& array) {
+    part.is_ellipsis = text_.substr(at_, 3) == "...";
+    if (part.is_ellipsis) {
+      at_ += 3;
+      return absl::OkStatus();
+    }
+    if (at_ < text_.size() && text_[at_] != ':') {
+      ASSIGN_OR_RETURN(const Tree first, Expression());
+      if (!first.is_number()) {
+        ASSIGN_OR_RETURN(array.name, program_.NameOf(first));
+        return absl::OkStatus();
+      }
+      if (!first.integer.has_value()) return Error(part.at, "expected a whole number as an index");
+      part.place = part.start = first.integer;
+    }
+    if (!Take(':')) return absl::OkStatus();
+    part.place.reset();
+    RETURN_IF_ERROR(TakeBound(part.end));
+    std::optional<std::int64_t> step;
+    const std::size_t behind = at_;
+    if (Take(':')) RETURN_IF_ERROR(TakeBound(step));
+    part.step = step.value_or(1);
+    return part.step == 0 ? Error(behind, "the step of a range is not 0") : absl::OkStatus();
+  }
+
+  // Parses the end or the step of a range, which may be left out.
+  absl::Status TakeBound(std::optional<std::int64_t>& bound) {
+    const std::size_t start = Start();
+    if (at_ == text_.size() || std::string_view(":,]").find(text_[at_]) != std::string_view::npos) {
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(const Tree number, Expression());
+    if (!number.is_number() || !number.integer.has_value()) {
+      return Error(start, "expected a whole number, as a bound of a range");
+    }
+    bound = number.integer;
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<std::string> Operand() {
     ASSIGN_OR_RETURN(const Tree tree, Expression());
-    return NameOf(tree);
+    return program_.NameOf(tree);
   }
 
   absl::StatusOr<Tree> Atom() {
@@ -226,6 +273,7 @@ class Parser : ExpressionScanner {
     const bool is_operation = row != nullptr && row->operation != v1::Step::kMap;
     if (!is_operation && ElementwiseNamed(word) != nullptr)
       return ElementwiseCall(start, *ElementwiseNamed(word));
+    if (const FunctionRow* const function = FunctionNamed(word)) return CallOf(start, *function);
     Call call;
     call.name = word;
     if (is_operation) {
@@ -238,8 +286,34 @@ class Parser : ExpressionScanner {
       return Error(start, absl::StrCat("there is no operation ", word, ": expected ", OperationNames()));
     }
     RETURN_IF_ERROR(Arguments(call));
-    RETURN_IF_ERROR(AddStep(start, call));
-    return Tree{.at = start, .name = last_step_};
+    return program_.AddCall(start, call);
+  }
+
+  // Parses the operand and the arguments of a function that is made of several steps.
+  absl::StatusOr<Tree> CallOf(std::size_t start, const FunctionRow& row) {
+    FunctionCall call{.at = start};
+    ASSIGN_OR_RETURN(call.x, Operand());
+    std::set<std::string> given;
+    while (Take(',')) {
+      const std::size_t next = Start();
+      std::string key;
+      if (!TakeKey(key))
+        return Error(next, absl::StrCat(std::string(row.name), " has 1 operand, and then FIELD=VALUE"));
+      if (!row.Takes(key)) {
+        return Error(next, absl::StrCat(std::string(row.name), " has no argument ", key, ": expected ",
+                                        row.arguments.empty() ? "none" : std::string(row.arguments)));
+      }
+      if (!given.insert(key).second) return Error(next, absl::StrCat(key, " is given twice"));
+      if (key == "axis") {
+        ASSIGN_OR_RETURN(call.axis, Integer<int>());
+      } else if (key == "q") {
+        ASSIGN_OR_RETURN(call.q, Double());
+      } else {
+        ASSIGN_OR_RETURN(call.keepdims, Bool());
+      }
+    }
+    if (!Take(')')) return Expected("',' or ')'");
+    return row.make(program_, call);
   }
 
   // Parses the operands of an elementwise operation, and an optional variant=, which makes it a separate
@@ -268,12 +342,11 @@ class Parser : ExpressionScanner {
       return Error(start, absl::StrCat(std::string(row.name), " has ", operands.size(),
                                        " operands instead of ", row.operands));
     }
-    ASSIGN_OR_RETURN(const Tree tree, Operation(start, row, std::move(operands)));
+    ASSIGN_OR_RETURN(const Tree tree, program_.Elementwise(start, row, std::move(operands)));
     if (variant.empty()) return tree;
     v1::Step step = *MapStepOf(tree);
     step.set_variant(variant);
-    RETURN_IF_ERROR(Add(start, std::move(step), std::string(row.name)));
-    return Tree{.at = start, .name = last_step_};
+    return program_.Add(start, std::move(step), std::string(row.name));
   }
 
   absl::Status CheckDepth(std::size_t start) const {
@@ -292,7 +365,7 @@ class Parser : ExpressionScanner {
       }
       at_ = start;
       if (!call.given.empty()) return Expected(start, "FIELD=VALUE, as operands come first");
-      ASSIGN_OR_RETURN(*call.step.add_inputs(), Operand());
+      ASSIGN_OR_RETURN(call.operands.emplace_back(), Expression());
     } while (Take(','));
     return Take(')') ? absl::OkStatus() : Expected("',' or ')'");
   }
@@ -312,7 +385,7 @@ class Parser : ExpressionScanner {
       return absl::OkStatus();
     }
     if ((call.step.has_searchsorted() && key == "sorter") || (call.step.has_pad() && key == "values")) {
-      ASSIGN_OR_RETURN(call.last, Operand());
+      ASSIGN_OR_RETURN(call.last, Expression());
       return absl::OkStatus();
     }
     const FieldDescriptor* field = call.operation->GetDescriptor()->FindFieldByName(key);
@@ -335,62 +408,15 @@ class Parser : ExpressionScanner {
     return absl::OkStatus();
   }
 
-  absl::Status AddStep(std::size_t start, Call& call) {
-    const StepRow& row = *RowOf(call.step);
-    const int wanted = row.operands, given = call.step.inputs_size();
-    if (wanted == kAnyNumber ? given == 0 : given != wanted) {
-      if (wanted == kAnyNumber) return Error(start, absl::StrCat(call.name, " has no operands"));
-      return Error(start, absl::StrCat(call.name, " has ", given, " operands instead of ", wanted));
-    }
-    // The name of a reduction, such as mean, gives its op.
-    const bool lacks_field = !row.required.empty() && call.given.count(std::string(row.required)) == 0;
-    if (lacks_field && call.name == row.name) {
-      return Error(start, absl::StrCat(call.name, " lacks ", ShortName(std::string(row.required)), ", as in ",
-                                       std::string(row.example)));
-    }
-    if (!call.c.empty()) {
-      v1::GemmStep& gemm = *call.step.mutable_gemm();
-      if (!gemm.has_beta()) gemm.set_beta(1);
-      if (gemm.beta() == 0) return Error(start, "with beta=0 there is no use for c");
-      call.step.add_inputs(call.c);
-    }
-    if (!call.bias.empty()) {
-      call.step.mutable_gemm()->set_has_bias(true);
-      call.step.add_inputs(call.bias);
-    }
-    if (!call.last.empty()) {
-      if (call.step.has_searchsorted()) call.step.mutable_searchsorted()->set_has_sorter(true);
-      call.step.add_inputs(call.last);
-    }
-    // The last axis, as in NumPy. The messages' own default is the first one.
-    if (call.given.count("axis") == 0) {
-      if (call.step.has_sort()) call.step.mutable_sort()->set_axis(-1);
-      if (call.step.has_argsort()) call.step.mutable_argsort()->set_axis(-1);
-      if (call.step.has_scan()) call.step.mutable_scan()->set_axis(-1);
-    }
-    return Add(start, std::move(call.step), call.name);
-  }
-
-  // `operation`: the base of the step's name if it gets no other.
-  absl::Status Add(std::size_t start, v1::Step step, const std::string& operation) {
-    if (program_.steps_size() == kMaxSteps) {
-      return Error(start, absl::StrCat("more than ", kMaxSteps, " operations"));
-    }
-    // A name in the text cannot start with a digit, so this name is unique.
-    last_step_ = absl::StrCat(program_.steps_size() + 1, ".", operation);
-    step.set_name(last_step_);
-    *program_.add_steps() = std::move(step);
-    return absl::OkStatus();
-  }
-
   int depth_ = 0;
-  v1::Program program_;
-  std::string last_step_;
+  ExpressionProgram program_;
   std::set<std::string> steps_, inputs_;  // names in the text
 };
 
 }  // namespace
 
-absl::StatusOr<v1::Program> ParseExpression(std::string_view text) { return Parser(text).Parse(); }
+absl::StatusOr<v1::Program> ParseExpression(std::string_view text, const ProgramInputs& inputs) {
+  return Parser(text, inputs).Parse();
+}
 
 }  // namespace warpline::client

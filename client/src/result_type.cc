@@ -1,9 +1,12 @@
 #include "client/src/result_type.h"
 
 #include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/src/one_step.h"
 #include "kernels/status_macros.h"
@@ -30,13 +33,8 @@ absl::StatusOr<MaybeOperand> Read(const std::string& field, const Operand& opera
   return RowsOperand(field, -1, layout.spec.dtype, layout.spec.shape, layout.row_stride);
 }
 
-absl::StatusOr<ResultTypes> Check(const RunArgs& args) {
-  ProgramRules rules(args.program, /*foreign_steps=*/true);
-  RETURN_IF_ERROR(CheckInputCount(args.inputs.size()));
-  for (const auto& input : args.inputs) {
-    RETURN_IF_ERROR(
-        rules.AddInput(input.first, [&](const std::string& field) { return Read(field, input.second); }));
-  }
+// Returns the types of the program's outputs. `rules` has all inputs.
+absl::StatusOr<ResultTypes> TypesOfOutputs(ProgramRules& rules) {
   const auto ignore = [](const ConvertedStep&, const std::string&) {};
   RETURN_IF_ERROR(rules.CheckSteps(ReadValue, ignore));
   ResultTypes types;
@@ -48,6 +46,17 @@ absl::StatusOr<ResultTypes> Check(const RunArgs& args) {
         types.back() = ArrayType{result->dtype, result->shape, bytes};
         return absl::OkStatus();
       }));
+  return types;
+}
+
+absl::StatusOr<ResultTypes> Check(const RunArgs& args) {
+  ProgramRules rules(args.program, /*foreign_steps=*/true);
+  RETURN_IF_ERROR(CheckInputCount(args.inputs.size()));
+  for (const auto& input : args.inputs) {
+    RETURN_IF_ERROR(
+        rules.AddInput(input.first, [&](const std::string& field) { return Read(field, input.second); }));
+  }
+  ASSIGN_OR_RETURN(ResultTypes types, TypesOfOutputs(rules));
   RETURN_IF_ERROR(rules.CheckAllUsed());
   return types;
 }
@@ -58,6 +67,43 @@ absl::StatusOr<ResultTypes> ResultTypesOf(const RunArgs& args) {
   absl::StatusOr<ResultTypes> types = Check(args);
   if (!types.ok()) return InOneStep(args, types.status());
   return types;
+}
+
+absl::StatusOr<std::optional<ArrayType>> TypeInProgram(const v1::Program& program,
+                                                       const ProgramInputs& inputs, const std::string& name) {
+  std::map<std::string, const Operand*> read;  // names that are no results, with what is known of them
+  std::set<std::string> results;
+  for (const v1::Step& step : program.steps()) {
+    for (const std::string& input : step.inputs()) {
+      if (results.count(input) == 0) read.emplace(input, nullptr);
+    }
+    results.insert(step.name());
+    for (const FurtherName& further : FurtherNames(step)) results.insert(*further.name);
+  }
+  if (results.count(name) == 0) read.emplace(name, nullptr);
+  for (const auto& [input, operand] : inputs) {
+    if (const auto found = read.find(input); found != read.end()) found->second = &operand;
+  }
+  v1::Program asked = program;
+  asked.clear_outputs();
+  if (results.count(name) > 0) {
+    asked.add_outputs(name);
+  } else {  // an input is no output: ask for a view of it
+    v1::Step& view = *asked.add_steps();
+    view.set_name(absl::StrCat(asked.steps_size(), ".view"));
+    view.add_inputs(name);
+    view.mutable_slice();
+    asked.add_outputs(view.name());
+  }
+  ProgramRules rules(asked, /*foreign_steps=*/true);
+  for (const auto& each : read) {
+    RETURN_IF_ERROR(rules.AddInput(each.first, [&](const std::string& field) -> absl::StatusOr<MaybeOperand> {
+      if (each.second == nullptr) return std::nullopt;
+      return Read(field, *each.second);
+    }));
+  }
+  ASSIGN_OR_RETURN(const ResultTypes types, TypesOfOutputs(rules));
+  return types[0];
 }
 
 }  // namespace warpline::client

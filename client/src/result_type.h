@@ -3,10 +3,12 @@
 #define WARPLINE_CLIENT_SRC_RESULT_TYPE_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
+#include "warpline/program.h"
 #include "warpline/requests.h"
 
 namespace warpline::client {
@@ -25,6 +27,11 @@ using ResultTypes = std::vector<std::optional<ArrayType>>;
 // If the operand for a resident tensor has no shape, its type counts as unknown. Otherwise the request must
 // contain the shape, so that the server checks it.
 absl::StatusOr<ResultTypes> ResultTypesOf(const RunArgs& args);
+
+// Returns the type of an input or of a result in a program that need not be complete: its outputs do not
+// matter. It is empty if it is unknown, as are the types of inputs that are not in the list.
+absl::StatusOr<std::optional<ArrayType>> TypeInProgram(const v1::Program& program,
+                                                       const ProgramInputs& inputs, const std::string& name);
 
 }  // namespace warpline::client
 

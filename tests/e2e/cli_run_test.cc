@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
+#include <string>
+
 #include "tests/e2e/cli.h"
 #include "tests/e2e/ndarray.h"
 
@@ -33,8 +37,8 @@ class CliRunTest : public CliTest {
 
   // The only output of an expression over a and b.
   template <typename T>
-  Ndarray<T> Compute(const std::string& expression) const {
-    const Finished finished = Run("warpline run -e '" + expression + "' a=a.npy b=b.npy -o y.npy");
+  Ndarray<T> Compute(const std::string& expression, const std::string& inputs = "a=a.npy b=b.npy") const {
+    const Finished finished = Run("warpline run -e '" + expression + "' " + inputs + " -o y.npy");
     EXPECT_EQ(finished.code, 0) << expression << "\n" << finished.err;
     return finished.code == 0 ? FromNpy<T>(Get("y.npy")) : Ndarray<T>();
   }
@@ -59,6 +63,43 @@ TEST_F(CliRunTest, RunsAnExpression) {
             (Ndarray<float>{{2, 2}, {8, 10, 10, 0}}));
   EXPECT_EQ(Compute<std::int32_t>("scale(cast(gemm(a, b, c=gemm(a, b)), dtype=i32), factor=-3)"),
             (Ndarray<std::int32_t>{{2, 2}, {-24, 6, -60, 6}}));
+}
+
+TEST_F(CliRunTest, TakesIndicesAsNumPyDoes) {
+  EXPECT_EQ(Compute<float>("a[1, ::-2] + b[1:, 0]"), (Ndarray<float>{{2}, {6, 5}}));
+  EXPECT_EQ(Compute<float>("a[..., -1] * b[0]"), (Ndarray<float>{{2}, {3, 0}}));
+  EXPECT_EQ(Compute<float>("a[1, 2]", "a=a.npy"), (Ndarray<float>{{}, {6}}));
+  EXPECT_EQ(Compute<float>("a[a > 2]", "a=a.npy"), (Ndarray<float>{{4}, {3, 4, 5, 6}}));
+  EXPECT_EQ(Compute<float>("b[argsort(a[1] % 3)]"), (Ndarray<float>{{3, 2}, {1, -1, 1, 0, 0, 1}}));
+}
+
+TEST_F(CliRunTest, ComputesFunctionsOfSeveralSteps) {
+  EXPECT_EQ(Compute<float>("median(a)", "a=a.npy"), (Ndarray<float>{{}, {3.5}}));
+  EXPECT_EQ(Compute<float>("median(a, axis=1, keepdims=true)", "a=a.npy"), (Ndarray<float>{{2, 1}, {2, 5}}));
+  EXPECT_EQ(Compute<float>("quantile(a, q=0.3)", "a=a.npy"), (Ndarray<float>{{}, {2.5}}));
+  EXPECT_EQ(Compute<double>("quantile(cast(a, dtype=i32), q=1, axis=0)", "a=a.npy"),
+            (Ndarray<double>{{3}, {4, 5, 6}}));
+  EXPECT_EQ(Compute<float>("cumsum(a)", "a=a.npy"), (Ndarray<float>{{6}, {1, 3, 6, 10, 15, 21}}));
+  EXPECT_EQ(Compute<float>("cumprod(a, axis=0)", "a=a.npy"), (Ndarray<float>{{2, 3}, {1, 2, 3, 4, 10, 18}}));
+  EXPECT_EQ(Compute<float>("unique(b)", "b=b.npy"), (Ndarray<float>{{3}, {-1, 0, 1}}));
+  EXPECT_EQ(Compute<std::int64_t>("nonzero(b, axis=1)", "b=b.npy"),
+            (Ndarray<std::int64_t>{{4}, {0, 1, 0, 1}}));
+  EXPECT_EQ(Compute<float>("unique(b / 0 * 0)", "b=b.npy").shape, (Sizes{1}));
+  EXPECT_TRUE(std::isnan(Compute<float>("median(b / 0 * 0)", "b=b.npy").values[0]));
+}
+
+TEST_F(CliRunTest, RefusesIndicesAndFunctionsThatDoNotFit) {
+  ExpectUsageError("-e 'a[2]' a=a.npy -o y.npy",
+                   "--expr: column 3: index 2 is outside of [-2, 2), the places of axis 0");
+  ExpectUsageError("-e 'median(y)' a=a.npy -o y.npy",
+                   "--expr: column 1: median needs a type and shape that are not known here: those of y");
+}
+
+TEST_F(CliRunTest, TakesNumbersWhereAnOperationReadsAnArray) {
+  EXPECT_EQ(Compute<float>("pad(a, before=[1], values=7)", "a=a.npy"),
+            (Ndarray<float>{{3, 3}, {7, 7, 7, 1, 2, 3, 4, 5, 6}}));
+  EXPECT_EQ(Compute<std::int64_t>("searchsorted(a[0], 2.5)", "a=a.npy"), (Ndarray<std::int64_t>{{}, {2}}));
+  EXPECT_EQ(Compute<float>("take(a, -1, axis=1)", "a=a.npy"), (Ndarray<float>{{2}, {3, 6}}));
 }
 
 TEST_F(CliRunTest, RunsAProgramFromAFileAndFromStandardInput) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "warpline/requests.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {
@@ -21,14 +22,18 @@ inline constexpr int kMaxSteps = 256;
 //   program    = { name '=' expression separator } expression    the last one is the program's only output
 //   separator  = ';' | end of line
 //   expression = operand | sign expression | expression operator expression
-//   operand    = call | name | number | '(' expression ')'       an earlier name, or else an input
+//   operand    = atom { '[' index ']' }
+//   atom       = call | name | number | '(' expression ')'       an earlier name, or else an input
+//   index      = expression | part { ',' part }                  an array of bool or of places, or parts:
+//   part       = number | [ number ] ':' [ number ] [ ':' [ number ] ] | '...'
 //   call       = operation '(' expression { ',' expression } { ',' argument } ')'
 //   argument   = field '=' value                                 fields of the operation's message
 //   value      = number | 'true' | 'false' | word | quoted word | '[' [ number { ',' number } ] ']'
 //
 // Operations are the fields of Step.operation in warpline.proto, such as gemm or reshape; elementwise
-// operations of MapOp, such as exp(x) or where(c, x, y); and reductions, such as mean(x, axis=0). Every
-// operation takes variant=.
+// operations of MapOp, such as exp(x) or where(c, x, y); and reductions, such as mean(x, axis=0). Each of
+// these takes variant=. The functions median, quantile, cumsum, cumprod, nonzero and unique are made of
+// several steps. Indices and functions are NumPy's, except that nonzero returns the places along one axis.
 //
 // Operators and their precedence are Python's: ** * / // % @ + - << >> & ^ | and comparisons, which cannot be
 // chained; the signs are - + ~. Neighbouring elementwise operations become one map. The server does not
@@ -48,7 +53,12 @@ inline constexpr int kMaxSteps = 256;
 //
 // Returns InvalidArgument for a syntax error, such as "column 9: expected ',' or ')', found 'x'". The server
 // checks whether the program makes sense.
-absl::StatusOr<v1::Program> ParseExpression(std::string_view text);
+//
+// Some forms depend on types and shapes: the functions median, quantile, nonzero and unique, indices that are
+// numbers or arrays, and numbers where an operation other than an elementwise one reads an array. They need
+// `inputs`: FAILED_PRECONDITION, with the column, if an input that matters is not in the list, or if it is a
+// resident tensor without its shape.
+absl::StatusOr<v1::Program> ParseExpression(std::string_view text, const ProgramInputs& inputs = {});
 
 }  // namespace warpline::client
 

@@ -48,10 +48,13 @@ struct ReduceArgs {
   bool reproducible = false;
 };
 
+// The inputs of a program, with their names.
+using ProgramInputs = std::vector<std::pair<std::string, Operand>>;
+
 // A program is written as a message, or parsed from an expression (program.h).
 struct RunArgs {
   v1::Program program{};
-  std::vector<std::pair<std::string, Operand>> inputs{};
+  ProgramInputs inputs{};
   // The destinations of the outputs, in the same order. Outputs without an entry go into new memory.
   std::vector<Destination> destinations{};
   bool reproducible = false;

@@ -256,8 +256,14 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("1 + 2"), "column 1: expected an array, not a number");
   EXPECT_EQ(ErrorOf("x + 1 < 2 | 1"),
             "column 11: expected an array among the operands: bitwise_or of numbers alone is not computed");
-  EXPECT_EQ(ErrorOf("x[0]"),
-            "column 2: there is no indexing: slice(x, starts=[0], ends=[2], axes=[1]) takes elements");
+  EXPECT_EQ(ErrorOf("x[0.5]"), "column 3: expected a whole number as an index");
+  EXPECT_EQ(ErrorOf("x[::0]"), "column 4: the step of a range is not 0");
+  EXPECT_EQ(ErrorOf("x[1:y]"), "column 5: expected a whole number, as a bound of a range");
+  EXPECT_EQ(ErrorOf("x[..., 1:, ...]"), "column 2: an index has at most one ...");
+  EXPECT_EQ(ErrorOf("x[1:2"), "column 6: expected ',' or ']', found the end");
+  EXPECT_EQ(ErrorOf("x[y, 1:]"), "column 3: an array is an index only alone, as in x[mask]");
+  EXPECT_EQ(ErrorOf("cumsum(x, op=sum)"), "column 11: cumsum has no argument op: expected axis");
+  EXPECT_EQ(ErrorOf("cumsum(x, y)"), "column 11: cumsum has 1 operand, and then FIELD=VALUE");
   EXPECT_EQ(ErrorOf("x.T"), "column 1: there is no attribute T: transpose(x) reverses the axes");
   EXPECT_EQ(ErrorOf("a @ b.T"), "column 5: there is no attribute T: transpose(b) reverses the axes");
   EXPECT_EQ(ErrorOf("x y"), "column 3: expected an operator or the end, found 'y'");
@@ -278,8 +284,9 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
             "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add, "
             "reshape, slice, broadcast_to, diagonal, concat, take, "
             "take_along_axis, put_along_axis, scan, sort, argsort, topk, searchsorted, set_slice, compress, "
-            "roll, tile, repeat, pad, a reduction such as mean, or an elementwise one such "
-            "as exp");
+            "roll, tile, repeat, pad, median, quantile, cumsum, cumprod, nonzero, unique, a reduction such "
+            "as mean, "
+            "or an elementwise one such as exp");
   EXPECT_EQ(ErrorOf("name(x)").substr(0, 33), "column 1: there is no operation n");
   EXPECT_EQ(ErrorOf("gemm(a)"), "column 1: gemm has 1 operands instead of 2");
   EXPECT_EQ(ErrorOf("scale(x, factor=two)"), "column 17: expected a number, found 'two)'");
