@@ -1,4 +1,4 @@
-// What [...] behind an array of an expression takes.
+// Indices in brackets behind an array of an expression.
 #ifndef WARPLINE_CLIENT_SRC_EXPRESSION_INDEX_H_
 #define WARPLINE_CLIENT_SRC_EXPRESSION_INDEX_H_
 
