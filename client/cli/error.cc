@@ -1,5 +1,8 @@
 #include "client/cli/error.h"
 
+#include <nlohmann/json.hpp>
+#include <utility>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -144,6 +147,22 @@ std::string Complaint(const absl::Status& status) {
     absl::StrAppend(&text, "\n(`warpline --help` tells more)");
   }
   return WithShortIds(text);
+}
+
+std::string ComplaintJson(const absl::Status& status) {
+  const bool is_usage = IsUsageError(status), is_local = status.GetPayload(kLocalUrl).has_value();
+  nlohmann::ordered_json error = {{"kind", is_usage ? "usage" : is_local ? "local" : "call"}};
+  if (!is_usage && !is_local) error["code"] = absl::StatusCodeToString(status.code());
+  error["message"] = std::string(status.message());
+  if (const auto advice = status.GetPayload(kAdviceUrl)) error["advice"] = std::string(*advice);
+  const ErrorDetails details = DetailsOf(status);
+  for (const FieldViolation& violation : details.violations) {
+    error["violations"].push_back({{"field", violation.field}, {"description", violation.description}});
+  }
+  if (!details.request_id.empty()) error["request_id"] = details.request_id;
+  if (details.retry_delay) error["retry_seconds"] = absl::ToDoubleSeconds(*details.retry_delay);
+  return nlohmann::ordered_json{{"error", std::move(error)}}.dump(-1, ' ', false,
+                                                                  nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace warpline::client

@@ -45,6 +45,10 @@ absl::Status WithAdviceOnCommand(const absl::Status& status, std::string_view co
 int ExitCode(const absl::Status& status);
 // Returns the text that reports a failure, with ids as WithShortIds() has them. No newline at the end.
 std::string Complaint(const absl::Status& status);
+// Returns the same as JSON for --json: {"error": {"kind": ..., "message": ...}} with, where there are any,
+// "code" (gRPC's), "advice", "violations", "request_id" and "retry_seconds". Kinds are "usage", "local" and
+// "call".
+std::string ComplaintJson(const absl::Status& status);
 
 // Works like ASSIGN_OR_RETURN, but the error is one of usage.
 #define ASSIGN_OR_USAGE(lhs, expression) \

@@ -123,7 +123,7 @@ void CommonFlags::AddTo(CLI::App& program) {
            "private key of --tls-cert; PEM (default: $WARPLINE_TLS_KEY)");
   add_file("--token-file", token_file, "WARPLINE_TOKEN_FILE",
            "file with this client's token, for servers that ask for one (default: $WARPLINE_TOKEN_FILE)");
-  program.add_flag("--json", json, "print JSON (info, tensors, bench, --timings)");
+  program.add_flag("--json", json, "print JSON (info, tensors, bench, --timings, errors)");
 }
 
 void CommonFlags::AddRegions(CLI::App& command, const std::string& help) {

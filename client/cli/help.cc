@@ -37,7 +37,7 @@ class Formatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     const CLI::App* const program = app->get_parent();
-    std::string text = absl::StrCat("usage: ", name, program == nullptr ? " COMMAND [FLAGS]" : Synopsis(*app),
+    std::string text = absl::StrCat("Usage: ", name, program == nullptr ? " COMMAND [FLAGS]" : Synopsis(*app),
                                     "\n", app->get_description(), program == nullptr ? "\n" : "\n\n");
     if (program == nullptr) absl::StrAppend(&text, make_subcommands(app, mode), "\n");
     const std::string options = Options(*app);

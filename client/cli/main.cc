@@ -33,6 +33,11 @@ absl::Status Run(const std::vector<std::string>& words) {
   return absl::OkStatus();
 }
 
+// Returns whether the words ask for JSON, as far as that can be said of words that could not be parsed.
+bool AskForJson(const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), "--json") != words.end();
+}
+
 int Main(int argc, char** argv) {
   TuneMalloc();
   // A failure is reported once at the end, in whole sentences. So gRPC does not log. To debug, set
@@ -41,11 +46,16 @@ int Main(int argc, char** argv) {
   // gRPC uses Abseil's mutexes. The distribution's Abseil has the deadlock detection of debug builds enabled.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   std::signal(SIGPIPE, SIG_IGN);  // a closed reader of our output then makes write() fail
-  absl::Status status = Run({argv + std::min(argc, 1), argv + argc});
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  absl::Status status = Run(words);
   // The commands' output was buffered until now.
   const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (status.ok() && !printed) status = LocalError("standard output: cannot write");
-  if (!status.ok()) std::fprintf(stderr, "warpline: %s\n", Complaint(status).c_str());
+  if (!status.ok() && AskForJson(words)) {
+    std::fprintf(stderr, "%s\n", ComplaintJson(status).c_str());
+  } else if (!status.ok()) {
+    std::fprintf(stderr, "warpline: %s\n", Complaint(status).c_str());
+  }
   return ExitCode(status);
 }
 

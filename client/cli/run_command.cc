@@ -43,9 +43,10 @@ brought into row-major order by one more request, which costs a round trip.
 
 An expression has operations, operators and numbers, as in Python: '(x - mean(x, axis=0)) / std(x, axis=0)',
 'where(x > 0, x, 0.01 * x)', 'a @ b + c'. Operands of an operation come before its FIELD=VALUE. All arrays of
-an elementwise operation have one type; cast(x, dtype=f32) converts. To use a step twice, give it a name, and
-end it with ; or a new line: 'p = gemm(a, b); p + transpose(p)'. Indices are NumPy's: 'x[0, ::2]', 'x[x > 0]'. The outputs are the steps that -o NAME=OUT.npy names, in that
-order, or with a single -o OUT.npy the last step. Steps without a name are called 1.gemm, 2.add and so on.
+an elementwise operation have one type; cast(x, dtype=f32) converts. Indices are NumPy's: 'x[0, ::2]', 'x[x > 0]'.
+To use a step twice, give it a name, and end it with ; or a new line: 'p = gemm(a, b); p + transpose(p)'.
+The outputs are the steps that -o NAME=OUT.npy names, in that order, or with a single -o OUT.npy the last
+step. Steps without a name are called 1.gemm, 2.add and so on.
 )";
 
 constexpr char kMoreNotes[] =
@@ -226,7 +227,7 @@ std::string ListedOperations() {
   constexpr std::size_t kColumn = 17;
   const std::string indent(kColumn, ' ');
   std::string text =
-      "operations (\"= ...\" is the default of a field; those with kernels also take variant: NAME):\n";
+      "operations (what follows = is a default; those with kernels also take variant: NAME):\n";
   const auto list = [&](std::string_view call, std::string_view help) {
     const std::string shown = absl::StrCat("  ", std::string(call));
     absl::StrAppend(&text, shown);

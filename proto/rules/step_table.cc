@@ -24,7 +24,7 @@ constexpr StepRow kRows[] = {
      "data_type", "dtype=f32"},
     {Step::kScale, "scale", StepKind::kElementwise, 1, "scale(x)", "factor: a number, which must be given",
      "factor", "factor=0.5"},
-    {Step::kAdd, "add", StepKind::kElementwise, 2, "add(x, y)", ""},
+    {Step::kAdd, "add", StepKind::kElementwise, 2, "add(x, y)", "the sum, as x + y"},
     {Step::kMap, "map", StepKind::kElementwise, kAnyNumber, "", ""},  // expressions have operators and names
     {Step::kReshape, "reshape", StepKind::kView, 1, "reshape(x)",
      "shape: the sizes, which must be given; one of them may be -1", "shape", "shape=[2,-1]"},

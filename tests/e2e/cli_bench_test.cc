@@ -112,7 +112,8 @@ TEST_F(CliBenchTest, RestsWhenTheServerHasGone) {
   stop.join();
   EXPECT_EQ(daemon_.Wait(), 0);
   EXPECT_EQ(finished.code, 1);
-  EXPECT_THAT(finished.err, AllOf(StartsWith("warpline: UNAVAILABLE: "), HasSubstr("requests failed")));
+  EXPECT_THAT(finished.err, AllOf(StartsWith(R"({"error":{"kind":"call","code":"UNAVAILABLE","message":")"),
+                                  HasSubstr("requests failed")));
   google::protobuf::Struct report;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(finished.out, &report).ok()) << finished.out;
   // Each of the four fails ten times a second at most.

@@ -66,7 +66,7 @@ TEST_F(CliShellTest, ShowsAnExampleOfEachCommand) {
        {"transpose", "gemm", "reduce", "run", "info", "health", "bench", "completion"}) {
     const Finished finished = Run(std::string("warpline ") + command + " --help");
     EXPECT_EQ(finished.code, 0) << command;
-    EXPECT_THAT(finished.out, AllOf(StartsWith(std::string("usage: warpline ") + command),
+    EXPECT_THAT(finished.out, AllOf(StartsWith(std::string("Usage: warpline ") + command),
                                     HasSubstr(std::string("\nexample: warpline ") + command)));
     EXPECT_THAT(Run("warpline --help").out, HasSubstr(std::string("\n  ") + command + " "));
   }

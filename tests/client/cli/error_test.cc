@@ -23,13 +23,18 @@ TEST(CliErrorTest, TellsWhoseFaultItIs) {
   const absl::Status usage = UsageError("--perm=x: expected numbers");
   EXPECT_EQ(ExitCode(usage), 2);
   EXPECT_EQ(Complaint(usage), "--perm=x: expected numbers\n(`warpline --help` tells more)");
+  EXPECT_EQ(ComplaintJson(usage), R"({"error":{"kind":"usage","message":"--perm=x: expected numbers"}})");
 
   const absl::Status server = absl::UnavailableError("draining");
   EXPECT_EQ(ExitCode(server), 1);
   EXPECT_EQ(Complaint(server), "UNAVAILABLE: draining");
+  EXPECT_EQ(ComplaintJson(WithAdvice(server, "wait")),
+            R"({"error":{"kind":"call","code":"UNAVAILABLE","message":"draining","advice":"wait"}})");
 
   EXPECT_EQ(ExitCode(LocalError("broken")), 1);
   EXPECT_EQ(Complaint(LocalError("broken")), "broken");
+  EXPECT_EQ(ComplaintJson(LocalError("broken\xff")),
+            "{\"error\":{\"kind\":\"local\",\"message\":\"broken\xef\xbf\xbd\"}}");
 }
 
 TEST(CliErrorTest, TellsAWrongFileFromABrokenOne) {
