@@ -25,7 +25,7 @@ v1::SliceStep SliceOf(const std::vector<IndexPart>& parts) {
     slice.add_axes(axis++);
     if (part.place.has_value()) {
       slice.add_starts(*part.place);
-      slice.add_ends(*part.place == -1 ? kLast : *part.place + 1);
+      slice.add_ends(*part.place == -1 || *part.place == kLast ? kLast : *part.place + 1);
       slice.add_steps(1);
       continue;
     }

@@ -256,7 +256,7 @@ class Parser : ExpressionScanner {
     if (!IsName(word)) return Expected(start, "an operation or a name");
     if (absl::EndsWith(word, ".T")) {
       return Error(start, absl::StrCat("there is no attribute T: transpose(", word.substr(0, word.size() - 2),
-                                       ") reverses the axes"));
+                                       ") swaps the last two axes"));
     }
     if (word == "inf") return Tree{.at = start, .real = std::numeric_limits<double>::infinity()};
     if (word == "nan") return Tree{.at = start, .real = std::numeric_limits<double>::quiet_NaN()};

@@ -31,15 +31,15 @@ STANDARD = {
     "Utility functions": {"all": "reduce all", "any": "reduce any", "diff": "py numpy.diff"},
     "Linear algebra functions": {"matmul": "step gemm", "matrix_transpose": "step transpose", "tensordot": "py numpy.tensordot",
                                  "vecdot": "py numpy.vecdot"},
-    "Manipulation functions": {"broadcast_arrays": "", "broadcast_to": "step broadcast_to", "concat": "step concat",
+    "Manipulation functions": {"broadcast_arrays": "py numpy.broadcast_arrays", "broadcast_to": "step broadcast_to", "concat": "step concat",
                                "expand_dims": "step reshape", "flip": "step slice", "moveaxis": "step transpose",
                                "permute_dims": "step transpose", "repeat": "step repeat", "reshape": "step reshape",
                                "roll": "step roll",
                                "squeeze": "step reshape", "stack": "py warpline.stack", "tile": "step tile",
                                "unstack": "py Expression.__iter__"},
     "Creation functions": {"arange": "py warpline.arange", "asarray": "py Client.put", "empty": "py Client.empty",
-                           "empty_like": "", "eye": "py warpline.eye", "from_dlpack": "", "full": "py warpline.full",
-                           "full_like": "py numpy.full_like", "linspace": "py warpline.linspace", "meshgrid": "",
+                           "empty_like": "py numpy.empty_like", "eye": "py warpline.eye", "from_dlpack": "", "full": "py warpline.full",
+                           "full_like": "py numpy.full_like", "linspace": "py warpline.linspace", "meshgrid": "py numpy.meshgrid",
                            "ones": "py warpline.ones", "ones_like": "py numpy.ones_like", "tril": "py numpy.tril",
                            "triu": "py numpy.triu", "zeros": "py warpline.zeros", "zeros_like": "py numpy.zeros_like"},
     "Data types": {"astype": "step cast", "can_cast": "numpy", "finfo": "numpy", "iinfo": "numpy", "isdtype": "numpy",
@@ -94,9 +94,10 @@ functions that call the method of their name (`np.sum`, `np.clip`, `np.transpose
 ```
 
 `np.vecdot`, `np.matrix_transpose`, `np.cumulative_sum`, `np.unique_values` and others that NumPy 2 brought need NumPy 2. All other
-functions, and those above with options or types that the server lacks, fetch the elements and compute in the client, with a
-`WarplinePerformanceWarning` for each function and line of your code. What writes into an array, such as `np.add.at` and `out=`, is
-refused.""",
+functions, and most options and types of those above that the server lacks, fetch the elements and compute in the client, with a
+`WarplinePerformanceWarning` for each function and line of your code. Refused are sorts and medians of complex numbers,
+`order="F"`, a q of two axes, what writes into a tensor, such as `np.add.at`, and `out=`. Where NumPy itself goes on after a refusal,
+as in `np.clip(t, 1, 2, out=z)`, z has the values, with a warning.""",
              f"""## Functions of the standard
 
 {sum(map(bool, functions))} of {len(functions)} functions of the

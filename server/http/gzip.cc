@@ -32,6 +32,7 @@ std::string Gzip(std::string_view text) {
 }
 
 bool AcceptsGzip(std::string_view accept_encoding) {
+  bool any_other = false;  // what "*" says, which counts where gzip is not named
   for (const absl::string_view item :
        absl::StrSplit(absl::string_view(accept_encoding.data(), accept_encoding.size()), ',')) {
     const std::vector<absl::string_view> parts = absl::StrSplit(item, ';');
@@ -43,9 +44,10 @@ bool AcceptsGzip(std::string_view accept_encoding) {
       if (absl::StartsWithIgnoreCase(parameter, "q=") && !absl::SimpleAtod(parameter.substr(2), &weight))
         weight = 0;
     }
-    return weight > 0;
+    if (coding != "*") return weight > 0;
+    any_other = weight > 0;
   }
-  return false;
+  return any_other;
 }
 
 }  // namespace warpline

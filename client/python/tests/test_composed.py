@@ -71,7 +71,41 @@ CASES = {
     "histogram, f4": (lambda x: np.histogram(x, 4), F.astype("f4")), "histogram, range": (lambda x: np.histogram(x, 5, range=(-3, 2)), F),
     "histogram, edges": (lambda x: np.histogram(x, [-4, 0, 1, 3]), F), "histogram, density": (lambda x: np.histogram(x, 4, density=True), F),
     "empty_like": (lambda x: np.empty_like(x) * 0, F),
+    "isclose, small integers": (lambda x: np.isclose(x, 10, atol=1), np.array([9, 10, 12], "u1")),
+    "isclose, least integer": (lambda x: np.isclose(x, 127, atol=1, rtol=0), np.array([-128, 126], "i1")),
+    "isclose, beyond the type": (lambda x: np.isclose(x, 300), np.array([44, 255], "u1")),
+    "nanmean, no axis": (lambda x: np.nanmean(x, axis=()), X), "nanvar, few numbers": (lambda x: np.nanvar(x, ddof=2), X[:1, :2]),
+    "histogram, range of f4": (lambda x: np.histogram(x, 10, (0, 1)), (np.arange(11) / 10).astype("f4")),
+    "average of small integers": (lambda x, w: np.average(x, weights=w), np.array([1, 200], "u1"), np.array([1, 3], "f4")),
+    "average by bools": (lambda x, w: np.average(x, weights=w), np.array([1, 2], "f4"), np.array([True, True])),
+    "average of integers that overflow": (lambda x: np.average(x, weights=x), np.array([127, -120], "i1")),
 }
+
+
+def test_unsigned_integers_are_found_among_signed_ones(c):  # exactly, which older NumPy does not
+    u, i = c.put(np.array([2**63, 2**64 - 1, 5], "u8")), c.put(np.array([2**63 - 1, -1, 5, -2**63]))
+    same(np.isin(u, i), np.array([False, False, True]))
+    same(np.isin(i, u), np.array([False, False, True, False]))
+
+
+def test_complex_numbers_have_no_nan_on_the_server(c):
+    z = np.array([1 + 1j, NAN, 2])
+    t = c.put(z)
+    with pytest.warns(warpline.WarplinePerformanceWarning):
+        same(np.nansum(t), np.nansum(z))
+    with pytest.warns(warpline.WarplinePerformanceWarning):
+        same(np.isclose(t, z), np.isclose(z, z))
+
+
+def test_results_without_a_tensor_are_those_of_a_client(c):
+    same(np.meshgrid(c.put(V), [1, 2], sparse=True)[1], np.array([[1], [2]]))
+    same(np.isin([1, 2], c.put(V[:0])), np.array([False, False]))
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.3.0", reason="NumPy 2.3 gives norms of nothing a value")
+@pytest.mark.parametrize("shape", [(0,), (0, 2)])
+def test_norms_of_nothing(c, shape):
+    agree(c, lambda x: np.linalg.norm(x, INF), np.zeros(shape))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -91,6 +125,8 @@ def test_einsum(c, spelled, operands):
 
 
 def test_what_einsum_refuses(c):
+    with pytest.raises(ValueError, match="letters, not by '1'"):
+        np.einsum("i1,1k->ik", c.put(M), c.put(N))
     t = c.put(M)
     for wrong in ("ij,jk->ik", "ij->iji", "ij->k", "ijk->i"):
         with pytest.raises(ValueError, match="einsum"):

@@ -1,6 +1,7 @@
 """Each row of docs/arrays.md#what-comes-in. Packages that are not here are skipped."""
 
 import asyncio
+import collections
 import importlib
 
 import numpy as np
@@ -93,6 +94,8 @@ MASKED = np.ma.array([1, -9999, 3], mask=[False, True, False])
 REFUSED = {  # name: (how it is made, words of the error)
     "masked array": (lambda _: MASKED, "MaskedArray are masked.*fill it first"),
     "np.ma.masked": (lambda _: np.ma.masked, "masked"),
+    "other sequence of masked arrays": (lambda _: collections.deque([MASKED]), "masked"),
+    "dask of masked arrays": (lambda _: package("dask.array").ma.masked_equal(package("dask.array").arange(3), 1), "masked"),
     "__array__ that gives a masked array": (lambda _: Gives(MASKED), "Gives are masked|MaskedArray are masked"),
     "list of masked arrays": (lambda _: [[MASKED], [MASKED]], "masked"),
     "list with np.ma.masked": (lambda _: [1.0, np.ma.masked], "masked"),
@@ -236,3 +239,18 @@ def test_a_client_in_a_second_event_loop(daemon):
     for name, *arguments in (("sum", VALUES), ("put", VALUES), ("info",)):
         with pytest.raises(RuntimeError, match="another event loop"):
             asyncio.run(call(name, *arguments))
+
+
+@pytest.mark.parametrize("use", [
+    lambda t: np.repeat(t, MASKED), lambda t: np.pad(t, MASKED[:2]), lambda t: np.pad(t, 1, constant_values=np.ma.masked),
+    lambda t: np.quantile(t, MASKED), lambda t: np.roll(t, MASKED[1:2], 0), lambda t: np.full_like(t, np.ma.masked),
+    lambda t: np.histogram(t, MASKED)])
+def test_masks_of_arguments_are_not_lost(client, use):
+    with pytest.raises(TypeError, match="masked"):
+        use(client.put(np.arange(3)))
+
+
+def test_bits_that_memory_does_not_show_are_resolved_in_lists():
+    torch = package("torch")
+    x = torch.tensor([1 + 2j, 3j]).conj().imag
+    assert x.is_neg() and as_array([x]).tolist() == [[-2, -3]]

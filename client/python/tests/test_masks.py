@@ -8,6 +8,7 @@ import pytest
 
 import warpline
 import warpline.aio
+from warpline import plans
 
 X = np.array([[3.0, 1, 5, 2], [4, 7, -1, 2]])
 NONE = np.full(X.shape, -1.0)
@@ -94,6 +95,43 @@ def test_programs_of_many_steps(c):
     assert count == 3
     np.testing.assert_allclose(got[0], want)
     np.testing.assert_allclose(got[1:], [want.sum(), X.sum()])
+
+
+@pytest.mark.parametrize("count", [198, 199, 200])
+def test_a_second_result_goes_with_its_step(c, count):
+    x = np.random.default_rng(1).random(20)
+    e = c.put(x)
+    for _ in range(count):
+        e = np.sort(e)
+    values, places = warpline.sort_with_indices(e)
+    for _ in range(60):
+        values = np.sort(values)
+    got = c.run(values, places)
+    np.testing.assert_array_equal(got[0], np.sort(x))
+    np.testing.assert_array_equal(got[1], np.arange(20))
+
+
+def test_programs_of_many_inputs(c):
+    x = np.arange(3)
+    np.testing.assert_array_equal(c.run(sum(c.put(x + i) for i in range(150))), sum(x + i for i in range(150)))
+    t = c.put(x)
+    np.testing.assert_array_equal(c.run(sum(np.cumsum(t + i) for i in range(255))), sum(np.cumsum(x + i) for i in range(255)))
+
+
+def test_numbers_after_a_mask_are_numbers(c):
+    t = c.put(np.arange(6))
+    m = t > 2
+    assert (t[m] > 1).any() and not (t[m] > 4).all() and np.allclose(t[m], [3, 4, 5]) and 4 in t[m]
+    assert list(range(t[m].max()))[-1] == 4 and round(t[m].max()) == 5 and f"{t[m].max():d}" == "5"
+
+
+def test_results_between_requests_do_not_stay_for_long(c):
+    t = c.put(np.arange(6))
+    seen = []
+    for plan in plans.plan_stages([np.sort(t[t > 2])], {}, False, None, None, ()):
+        seen.append(plan.call.keep.ttl)
+        break
+    assert seen == [60]
 
 
 def test_asyncio(daemon):

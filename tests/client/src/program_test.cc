@@ -264,8 +264,8 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("x[y, 1:]"), "column 3: an array is an index only alone, as in x[mask]");
   EXPECT_EQ(ErrorOf("cumsum(x, op=sum)"), "column 11: cumsum has no argument op: expected axis");
   EXPECT_EQ(ErrorOf("cumsum(x, y)"), "column 11: cumsum has 1 operand, and then FIELD=VALUE");
-  EXPECT_EQ(ErrorOf("x.T"), "column 1: there is no attribute T: transpose(x) reverses the axes");
-  EXPECT_EQ(ErrorOf("a @ b.T"), "column 5: there is no attribute T: transpose(b) reverses the axes");
+  EXPECT_EQ(ErrorOf("x.T"), "column 1: there is no attribute T: transpose(x) swaps the last two axes");
+  EXPECT_EQ(ErrorOf("a @ b.T"), "column 5: there is no attribute T: transpose(b) swaps the last two axes");
   EXPECT_EQ(ErrorOf("x y"), "column 3: expected an operator or the end, found 'y'");
   EXPECT_EQ(ErrorOf("not x"), "column 1: not is no operator here: &, | and ~ work element by element");
   EXPECT_EQ(ErrorOf("x * 1e400"),

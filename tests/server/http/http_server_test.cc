@@ -86,7 +86,7 @@ TEST_F(HttpServerTest, MetricsAreCompressedForClientsThatTakeIt) {
     return Ask("GET /metrics HTTP/1.1\r\nAccept-Encoding: " + accepted + "\r\n\r\n");
   };
   const std::string plain = Body(ask("identity"));
-  for (const char* accepted : {"gzip", "deflate, GZIP;q=0.5", "*"}) {
+  for (const char* accepted : {"gzip", "deflate, GZIP;q=0.5", "*", "*;q=0, gzip"}) {
     const std::string reply = ask(accepted), body = Body(reply);
     EXPECT_NE(reply.find("\r\nContent-Encoding: gzip\r\n"), std::string::npos) << accepted;
     EXPECT_NE(reply.find("\r\nContent-Length: " + std::to_string(body.size()) + "\r\n"), std::string::npos);
@@ -94,7 +94,7 @@ TEST_F(HttpServerTest, MetricsAreCompressedForClientsThatTakeIt) {
     // All but the numbers that change from scrape to scrape.
     EXPECT_EQ(Unzipped(body).substr(0, 10000), plain.substr(0, 10000));
   }
-  for (const char* refused : {"gzip;q=0", "br", "", "gzip;q=x"}) {
+  for (const char* refused : {"gzip;q=0", "br", "", "gzip;q=x", "*, gzip;q=0"}) {
     EXPECT_EQ(ask(refused).find("Content-Encoding"), std::string::npos) << refused;
   }
 }

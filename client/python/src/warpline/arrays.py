@@ -25,21 +25,21 @@ def as_array(x: Any) -> Array:
         return x
     if isinstance(x, Remote):
         raise TypeError(f"{x!r} is no array: it goes where tensors may, or np.asarray fetches its elements")
-    if isinstance(x, (list, tuple)):
-        _check_elements(x)
+    if _is_sequence(x):
+        x = _checked_elements(x)
     elif isinstance(x, Awaitable) and not hasattr(x, "__array__"):
         raise TypeError(f"this {type(x).__name__} is no array: await it")
-    array = _converted(x)
-    if array.dtype.hasobject:
-        raise _no_numbers(x, array)
-    if type(array) is np.ndarray:
-        return array
-    mask = getattr(array, "mask", None)
+    converted = _converted(x)
+    if converted.dtype.hasobject:
+        raise _no_numbers(x, converted)
+    if type(converted) is np.ndarray:
+        return converted
+    mask = getattr(converted, "mask", None)
     if mask is not None and np.any(mask):
         raise TypeError(f"elements of this {type(x).__name__} are masked, and a server has no masks: fill it first "
                         "(filled), or take what is not masked (compressed)")
     # Subclasses may index and reshape differently: the rows of an np.matrix are matrices.
-    return array.view(np.ndarray)
+    return converted.view(np.ndarray)
 
 
 def _converted(x: Any) -> Array:
@@ -47,6 +47,9 @@ def _converted(x: Any) -> Array:
     for method in ("resolve_conj", "resolve_neg"):
         if hasattr(x, method):
             x = getattr(x, method)()
+    # Dask says what its parts are, and drops their masks.
+    if isinstance(getattr(x, "_meta", None), np.ma.MaskedArray):
+        x = x.compute()
     has_dlpack = hasattr(x, "__dlpack__")
     if has_dlpack and not hasattr(x, "__array__") and not hasattr(x, "__array_interface__"):
         return from_dlpack(x)
@@ -61,13 +64,23 @@ def _converted(x: Any) -> Array:
             raise TypeError(f"NumPy cannot read this {type(x).__name__}: {error}") from error
 
 
-def _check_elements(x: Sequence[Any]) -> None:
-    """Raises TypeError if something in nested sequences has masked elements, which NumPy would drop."""
-    for element in x:
-        if isinstance(element, (list, tuple)):
-            _check_elements(element)
-        elif hasattr(element, "__array__") and not isinstance(element, (np.generic, Remote)):
-            as_array(element)
+def _is_sequence(x: Any) -> bool:
+    """True for what NumPy reads element by element: sequences that have no elements in one piece of memory."""
+    if not isinstance(x, Sequence) or isinstance(x, str) or hasattr(x, "__array__"):
+        return False
+    try:
+        memoryview(x)  # type: ignore[arg-type]
+    except TypeError:
+        return True
+    return False
+
+
+def _checked_elements(x: Any) -> list[Any]:
+    """The elements, where those that are arrays of any library are NumPy's: NumPy itself would drop masks, and cannot
+    read some."""
+    return [_checked_elements(element) if _is_sequence(element) else
+            as_array(element) if hasattr(element, "__array__") and not isinstance(element, (np.generic, np.ndarray, Remote))
+            or isinstance(element, np.ma.MaskedArray) else element for element in x]
 
 
 def _no_numbers(x: Any, array: Array) -> TypeError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpline import creation, elementwise, indexing, ordering, views
-from warpline.arrays import Array
+from warpline.arrays import Array, as_array
 from warpline.elementwise import kind_of, program_of
 from warpline.implements import NotHere, implements
 from warpline.views import shape_of
@@ -25,7 +25,9 @@ def _known(what: str, x: Any) -> Any:
 
 
 def _has_nan(x: Any) -> bool:
-    return kind_of(x.dtype) in "fc"
+    if kind_of(x.dtype) == "c":
+        raise NotHere("NaN among complex numbers is not looked for on the server")
+    return kind_of(x.dtype) == "f"
 
 
 def _without_nan(what: str, x: Any, value: Any) -> Any:
@@ -86,14 +88,23 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
     return _of_numbers("mean", a, axis, keepdims, dtype, out)
 
 
+def _spread(name: str, a: Any, axis: Any, keepdims: bool, dtype: Any, out: None, ddof: float) -> Any:
+    spread = _of_numbers(name, a, axis, keepdims, dtype, out, ddof=ddof)
+    given = _known(f"nan{name}", a)
+    if not _has_nan(given) or ddof == 0:
+        return spread
+    numbers = np.logical_not(np.isnan(given)).reduce("count_nonzero", axis, keepdims=keepdims)
+    return elementwise.where(numbers > ddof, spread, math.nan)
+
+
 @implements("nanvar")
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    return _of_numbers("var", a, axis, keepdims, dtype, out, ddof=ddof)
+    return _spread("var", a, axis, keepdims, dtype, out, ddof)
 
 
 @implements("nanstd")
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    return _of_numbers("std", a, axis, keepdims, dtype, out, ddof=ddof)
+    return _spread("std", a, axis, keepdims, dtype, out, ddof)
 
 
 @implements("nan_to_num")
@@ -115,9 +126,15 @@ def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None
 def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
     """abs(a - b) <= atol + rtol * abs(b), or both equal, as `np.isclose`."""
     program = program_of("isclose", a, b)
-    x, y = (z if np.isscalar(z) else program._expression(z) for z in (a, b))
-    if not np.isscalar(y) and y.dtype is not None and y.dtype.kind in "biu":
-        y = y.astype(np.float64)
+    x, y = (z if isinstance(z, (int, float, complex)) and not isinstance(z, np.generic) else program._expression(z)
+            for z in (a, b))
+    for z in (x, y):
+        if isinstance(z, complex) or (hasattr(z, "dtype") and z.dtype is not None and kind_of(z.dtype) == "c"):
+            raise NotHere("isclose of complex numbers is not computed on the server")
+    if isinstance(y, int):
+        y = float(y)
+    elif not isinstance(y, float) and y.dtype is not None and kind_of(y.dtype) in "biu":
+        y = y.astype(np.float64)  # so that no difference overflows
     near = (abs(x - y) <= atol + rtol * abs(y)) & np.isfinite(y)
     result = near | (x == y)
     return result | (np.isnan(x) & np.isnan(y)) if equal_nan else result
@@ -151,10 +168,15 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     if "c" in _known("isin", x).dtype.kind + among.dtype.kind:
         raise NotHere("isin of complex numbers is not computed on the server")
     if shape_of("isin", among)[0] == 0:
-        return creation.full_like(x, invert, bool)
+        return _beside((element, test_elements), [creation.full_like(x, invert, bool)])[0]
+    possible = x == x  # NaN is not equal to NaN
+    if {kind_of(x.dtype), kind_of(among.dtype)} == {"i", "u"} and np.result_type(x.dtype, among.dtype).kind == "f":
+        # No other integer has the bits of one that both types have.
+        possible = x >= 0 if kind_of(x.dtype) == "i" else x < 1 << 63
+        x, among = x.astype(np.uint64), among.astype(np.uint64)
     ordered = ordering.sort(among)
     found = ordering.searchsorted(ordered, x, "right") > ordering.searchsorted(ordered, x, "left")
-    found = found & (x == x)  # NaN is not equal to NaN
+    found = found & possible
     return ~found if invert else found
 
 
@@ -163,10 +185,14 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     program = program_of("broadcast_arrays", *args)
     given = [program._expression(x) for x in args]
     shape = np.broadcast_shapes(*(shape_of("broadcast_arrays", x) for x in given))
-    made = tuple(views.broadcast_to(x, shape) for x in given)
+    return _beside(args, [views.broadcast_to(x, shape) for x in given])
+
+
+def _beside(args: Any, made: Any) -> Any:
+    """Expressions that may have no tensor in them, but whose clients are those of the arguments."""
     for x in made:
-        x._near = next(arg for arg in args if hasattr(arg, "_apply"))  # whose client computes it
-    return made
+        x._near = next(arg for arg in args if hasattr(arg, "_apply"))
+    return tuple(made)
 
 
 @implements("meshgrid")
@@ -180,7 +206,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if indexing == "xy" and len(given) > 1:
         places[:2] = [1, 0]
     rows = [views.reshape(x, [-1 if i == place else 1 for i in range(len(given))]) for x, place in zip(given, places)]
-    return tuple(rows) if sparse else broadcast_arrays(*rows)
+    return _beside(xi, rows) if sparse else broadcast_arrays(*rows)
 
 
 @implements("column_stack")
@@ -228,8 +254,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         if len(axes) != 1 or of_w != (shape[axes[0]],):
             raise NotHere(f"average of {shape} with weights of {of_w} is not computed on the server")
         w = views.reshape(w, [size if i == axes[0] else 1 for i, size in enumerate(shape)])
-    if kind_of(x.dtype) in "biu" and w.dtype.kind in "biu":
-        w = w.astype(np.float64)
+    common = np.result_type(x.dtype, w.dtype, *([np.float64] if kind_of(x.dtype) in "biu" else []))
+    x, w = x.astype(common), w.astype(common)
     total = views.broadcast_to(w, shape).sum(axis, keepdims=keepdims)
     return (x * w).sum(axis, keepdims=keepdims) / total
 
@@ -238,6 +264,8 @@ _VECTOR_NORMS: dict[Any, Any] = {None: "norm2", 2: "norm2", 1: "norm1", math.inf
 
 
 def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
+    if order == math.inf and 0 in shape_of("norm", x):
+        return abs(x).max(axis, keepdims=keepdims, initial=0)  # of nothing, as in NumPy 2.3 and later
     if order in _VECTOR_NORMS:
         return x.reduce(_VECTOR_NORMS[order], axis, keepdims=keepdims)
     if isinstance(order, str):
@@ -272,7 +300,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         raise NotHere(f"the norm {ord!r} of matrices is not computed on the server")
     rows, columns = axes if abs(ord) == 1 else axes[::-1]
     sums = abs(given).sum(rows, keepdims=True)
-    result = sums.max(columns, keepdims=True) if ord > 0 else sums.min(columns, keepdims=True)
+    result = sums.max(columns, keepdims=True, initial=0) if ord > 0 and 0 in shape_of("norm", sums) else \
+        sums.max(columns, keepdims=True) if ord > 0 else sums.min(columns, keepdims=True)
     return result if keepdims else views.squeeze(result, tuple(axes))
 
 
@@ -321,14 +350,13 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = 
         raise NotHere("a histogram takes integers and floats")
     edges: Array
     if np.ndim(bins) == 0:
+        ends: list[Any] = []
         if range is None and shape_of("histogram", x)[0] > 0:
-            ends: list[Any] = [np.asarray(x.min())[()], np.asarray(x.max())[()]]
-        else:
-            ends = [0, 1] if range is None else list(range)
+            ends = [np.asarray(x.min())[()], np.asarray(x.max())[()]]
         # NumPy's own edges, which need no elements but the ends.
-        edges = np.histogram_bin_edges(np.asarray(ends, x.dtype if range is None else None), bins, range)
+        edges = np.histogram_bin_edges(np.asarray(ends, x.dtype), bins, range)
     else:
-        edges = np.asarray(bins)
+        edges = as_array(bins)
         if edges.ndim != 1 or (edges[:-1] > edges[1:]).any():
             raise ValueError("bins must increase monotonically, when an array")
     counts = _counts(ordering.sort(x), edges)

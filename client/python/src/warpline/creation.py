@@ -77,6 +77,8 @@ def ones_like(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, s
 @implements("full_like")
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True,
               shape: Any = None) -> "Expression":
+    if isinstance(fill_value, np.ma.MaskedArray):
+        raise TypeError("fill_value is masked, and a server has no masks")
     return _like(a, fill_value, dtype, shape)
 
 

@@ -19,6 +19,9 @@ def einsum(*operands: Any, out: None = None, **options: Any) -> Any:
     spelled, factors = operands[0].replace(" ", ""), operands[1:]
     terms, arrow, result = spelled.partition("->")
     names = terms.split(",")
+    for name in spelled.replace("->", "").replace(",", "").replace(".", ""):
+        if not (name.isascii() and name.isalpha()):
+            raise ValueError(f"einsum names axes by letters, not by {name!r}")
     if "." in spelled or len(names) != len(factors):
         raise NotHere("einsum with '...' is not computed on the server")
     if not arrow:

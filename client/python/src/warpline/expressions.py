@@ -588,6 +588,9 @@ class Expression(Operators):
         """The shape of a step's result, from those of its inputs."""
         inputs = [(x._dtype, x._shape) for x in self._inputs if x._dtype is not None and x._shape is not None]
         if self._operation is None or len(inputs) < len(self._inputs):
+            if self._operation is not None and self._operation.kind == "reduce" and not self._inputs[0]._refusal \
+                    and not self._operation.fields.get("axes") and not self._operation.fields.get("keepdims"):
+                return ()  # one number, whatever the shape
             self._refusal = next((x._refusal for x in self._inputs if x._refusal), None)
             return None
         if self._operation.kind == "further":

@@ -222,9 +222,9 @@ def _is_array(part: Any) -> bool:
 def roll(a: Any, shift: Any, axis: Any = None) -> "Expression":
     """Elements that leave one end of an axis come in at the other, as `np.roll`."""
     if axis is None:
-        shifts, axes = [operator.index(shift)], []
+        shifts, axes = [operator.index(as_array(shift)[()])], []
     else:
-        shifts, axes = (row.tolist() for row in np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)))
+        shifts, axes = (row.tolist() for row in np.broadcast_arrays(np.atleast_1d(as_array(shift)), np.atleast_1d(axis)))
         for along in axes:  # which may name an axis twice
             views.axes_of([along], len(shape_of("roll", a)))
     return _made("roll", a, [], {"shifts": shifts, "axes": axes})
@@ -239,7 +239,7 @@ def tile(A: Any, reps: Any) -> "Expression":  # noqa: N803
 @implements("repeat")
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> "Expression":
     """Each element several times, as `np.repeat`. repeats: A number, or one for each element of the axis."""
-    counts = np.asarray(repeats)
+    counts = as_array(repeats)
     along = None if axis is None else operator.index(axis)
     if counts.ndim == 0:
         return _made("repeat", a, [], {"count": operator.index(repeats), "axis": along})
@@ -257,13 +257,13 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
     if mode not in _PAD_MODES:
         raise NotHere(f"mode is {mode!r}: it is one of {', '.join(_PAD_MODES)}")
     shape = shape_of("pad", array)
-    widths = np.broadcast_to(np.asarray(pad_width), (len(shape), 2))
+    widths = np.broadcast_to(as_array(pad_width), (len(shape), 2))
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         raise ValueError(f"pad_width is {pad_width}: widths are integers, 0 or more")
     if mode == "constant":
         if np.ndim(constant_values) == 0:
-            return _padded(array, widths, constant_values)
-        numbers = np.broadcast_to(np.asarray(constant_values), (len(shape), 2))
+            return _padded(array, widths, as_array(constant_values)[()])
+        numbers = np.broadcast_to(as_array(constant_values), (len(shape), 2))
         result = array
         for axis, end in np.ndindex(widths.shape):  # later ones have the corners
             width = np.zeros_like(widths)

@@ -8,6 +8,7 @@ import numpy as np
 
 from warpline import arguments, creation, elementwise, indexing, promotion, views
 from warpline.arguments import fields_of
+from warpline.arrays import as_array
 from warpline.dtypes import DTYPES, result_data_type
 from warpline.elementwise import program_of
 from warpline.implements import NotHere, implements
@@ -223,7 +224,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
     views.check_no_out(out)
     if method != "linear":
         raise NotHere(f"method is {method!r}: 'linear' is implemented")
-    wanted = np.asarray(q, dtype=np.float64)
+    wanted = as_array(q).astype(np.float64)
     if wanted.ndim > 1 or not ((wanted >= 0) & (wanted <= 1)).all():
         raise ValueError(f"q is {q}: quantiles are numbers in [0, 1], or a list of them")
     x, along, kept = _one_axis("quantile", a, axis, keepdims)
@@ -280,7 +281,7 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False) -> "Expression":
     """As quantile, of q in [0, 100]."""
-    wanted = np.asarray(q, dtype=np.float64)
+    wanted = as_array(q).astype(np.float64)
     if not ((wanted >= 0) & (wanted <= 100)).all():
         raise ValueError(f"q is {q}: percentiles are numbers in [0, 100], or a list of them")
     fraction = q / 100 if type(q) in (int, float) else np.true_divide(q, 100)

@@ -12,6 +12,10 @@ from warpline.expressions import Expression, Operators
 from warpline.programs import FREE, Program
 
 
+# Seconds for which a result between two requests outlives a client that has lost it, as when its call was cancelled.
+_STAGE_TTL = 60.0
+
+
 def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | None]:
     """The expressions that `run` computes, and the program if `run` was given one. Raises TypeError for anything but
     expressions or one program, and ValueError if there is nothing to compute."""
@@ -76,7 +80,7 @@ def plan_stages(given: Sequence[Any], inputs: Mapping[str, Any], keep: bool | Se
         plan = _plan(outputs, program, inputs, keep, ttl, out, free_after)
         return plan.results((yield plan))
     return (yield from stages.run(
-        outputs, inputs, lambda first, given: _plan(first, None, given, True, None, None, ()),
+        outputs, inputs, lambda first, given: _plan(first, None, given, True, _STAGE_TTL, None, ()),
         lambda last, given: _plan(last, program if last is outputs else None, given, keep, ttl, out, free_after)))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpline import creation, elementwise, ordering, views
+from warpline.elementwise import kind_of
 from warpline.implements import NotHere, implements
 from warpline.names import ReduceOp
 
@@ -26,8 +27,11 @@ def make(x: Any, op: ReduceOp, axis: Any, keepdims: bool, dtype: Any, ddof: floa
          initial: Any) -> "Expression":
     """x.reduce(op, ...) with all that NumPy's reductions take."""
     given: Expression = x.program._expression(x)
+    if where is not True and given.shape is not None:
+        where = _mask_of(given, where)
     if isinstance(axis, (tuple, list)) and len(axis) == 0 and given.shape is not None:
         given, axis, keepdims = views.expand_dims(given, -1), -1, False
+        where = where if where is True else views.expand_dims(where, -1)
     elif given.shape == () and axis is not None:
         axes = axis if isinstance(axis, (tuple, list)) else [axis]
         views.axes_of(axes, 1 if set(axes) <= {0, -1} else 0)  # NumPy takes the axis of a vector
@@ -65,25 +69,34 @@ def _with_initial(x: Any, op: ReduceOp, axis: Any, keepdims: bool, dtype: Any, w
     if op not in _JOINS:
         raise TypeError(f"{op} takes no initial")
     if where is not True:
-        x = elementwise.where(where, x, _NEUTRAL.get(op, initial))
+        x = elementwise.where(where, x, _NEUTRAL[op] if op in _NEUTRAL else _of_type(x, initial, x.dtype))
     shape = views.shape_of(op, x)
     reduced = range(len(shape)) if axis is None else views.axes_of(axis, len(shape))
     if 0 in (shape[i] for i in reduced):
         kept = [1 if i in reduced else size for i, size in enumerate(shape) if keepdims or i not in reduced]
         return creation.full_like(x, initial, shape=kept, dtype=dtype or (x.reduce(op, axis).dtype if op in _NEUTRAL else x.dtype))
     result: Expression = x.reduce(op, axis, keepdims=keepdims, dtype=dtype)
-    joined = elementwise.make(_JOINS[op], x.program, (result, initial))
-    return joined if result.dtype is None else joined.astype(result.dtype)
+    return elementwise.make(_JOINS[op], x.program, (result, _of_type(x, initial, result.dtype)))
 
 
-def _chosen(x: Any, mask: Any) -> Any:
-    """The mask as an expression of the shape of x; None for all elements."""
-    if mask is True:
-        return None
-    chosen = x.program._expression(mask)
+def _of_type(x: Any, number: Any, dtype: Any) -> Any:
+    """The number as one of this dtype, to which NumPy converts an initial."""
+    if dtype is None or np.ndim(number) != 0:
+        return number
+    # Python's integers must fit, and NumPy's are converted.
+    value = np.array(number, dtype) if type(number) is int else np.asarray(number).astype(dtype)
+    return elementwise.constant(x.program, value[()], dtype)
+
+
+def _mask_of(x: Any, mask: Any) -> "Expression":
+    """The mask as an expression of the shape of x."""
+    chosen: Expression = x.program._expression(mask)
     if chosen.dtype is not None and chosen.dtype != np.bool_:
         raise TypeError(f"where is a mask of bool, not {chosen.dtype}")
-    return chosen if chosen.shape == x.shape else views.broadcast_to(chosen, x.shape)
+    shape = views.shape_of("where", chosen)
+    if np.broadcast_shapes(shape, x.shape) != x.shape:
+        raise ValueError(f"where has the shape {shape}, which does not broadcast to {x.shape}")
+    return chosen if shape == x.shape else views.broadcast_to(chosen, x.shape)
 
 
 def _of_floats(what: str, x: Any, dtype: Any) -> "tuple[np.dtype[Any], np.dtype[Any]]":
@@ -91,6 +104,8 @@ def _of_floats(what: str, x: Any, dtype: Any) -> "tuple[np.dtype[Any], np.dtype[
     if x.shape is None or x.dtype is None:
         raise TypeError(f"a {what} of the elements that a mask chooses needs the shape and the dtype of {x}")
     result = np.dtype(np.float64 if x.dtype.kind in "biu" else x.dtype) if dtype is None else np.dtype(dtype)
+    if kind_of(result) in "biu":
+        raise TypeError(f"a {what} is no {result}: dtype is a type of floats")
     # Sums and counts beyond 65504 are no f16.
     return result, np.dtype(np.float32) if result.itemsize == 2 else result
 
@@ -110,7 +125,7 @@ def _count(x: Any, chosen: Any, axis: Any, keepdims: bool, dtype: Any) -> Any:
 
 def _mean(x: Any, axis: Any, keepdims: bool, dtype: Any, mask: Any) -> "Expression":
     result, computed = _of_floats("mean", x, dtype)
-    chosen = _chosen(x, mask)
+    chosen = None if mask is True else _mask_of(x, mask)
     mean: Expression = _total(x, chosen, axis, keepdims, computed) / _count(x, chosen, axis, keepdims, computed)
     return mean if computed == result else mean.astype(result)
 
@@ -120,7 +135,7 @@ def _variance(x: Any, op: ReduceOp, axis: Any, keepdims: bool, dtype: Any, ddof:
     result, computed = _of_floats("variance", x, dtype)
     if result.kind == "c":
         raise NotHere(f"{op} of complex numbers that a mask chooses is not computed on the server")
-    chosen = _chosen(x, mask)
+    chosen = None if mask is True else _mask_of(x, mask)
     wide = x.astype(computed)
     mean = _total(wide, chosen, axis, True, computed) / _count(x, chosen, axis, True, computed)
     difference = wide - mean

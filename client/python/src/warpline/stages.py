@@ -1,7 +1,7 @@
 """Programs that take several requests: what goes on after a mask, whose result has a size that only the server knows then,
 and programs of more steps than one request may have. Results between the requests stay on the server."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from warpline import elementwise, graphs, maps
@@ -10,13 +10,17 @@ from warpline.expressions import Expression
 if TYPE_CHECKING:
     from warpline.plans import Plan
 
-# Steps of a request, as in the API, and how many of them the earlier of two requests takes.
-_MAX_STEPS, _CUT_STEPS = 256, 200
+# Steps and inputs of a request, as in the API, and how many of the steps the earlier of two requests takes.
+_MAX_STEPS, _MAX_INPUTS, _CUT_STEPS = 256, 128, 200
+_FEW = 32  # results that may cross from one request to the next without looking for a better place to cut
 
 
-def early(outputs: Sequence[Expression]) -> list[Expression]:
-    """The expressions that a request of its own computes first, for the others to read; none if one request does all."""
-    needed = graphs.needed(outputs)
+def early(outputs: Sequence[Expression], copies: Collection[Expression] = ()) -> list[Expression]:
+    """The expressions that a request of its own computes first, for the others to read; none if one request does all.
+
+    copies: outputs that only copy what earlier requests have computed: the last request makes them.
+    """
+    needed = [x for x in graphs.needed(outputs) if x not in copies]
     # These read a result whose size is not known before, at any distance.
     late: set[Expression] = set()
     for x in needed:
@@ -57,19 +61,25 @@ def run(outputs: Sequence[Expression], inputs: Mapping[str, Any], plan: Callable
         final = last(outputs, inputs)
         return final.results((yield final))
     _check_names(outputs, inputs)
+    copies: dict[Expression, Expression] = {}
     while first:
         part = plan(first, _of(first, inputs))
         kept = part.results((yield part))
         tensors = dict(zip(first, kept if isinstance(kept, tuple) else (kept,)))
         # An output that is computed already is copied, since it may be wanted as an array or as another tensor.
-        outputs = [elementwise.positive(x) for x in replaced(outputs, tensors)]
-        first = early(outputs)
+        outputs = [x if x._operation is not None else copies.setdefault(x, elementwise.positive(x))
+                   for x in replaced(outputs, tensors)]
+        first = early(outputs, set(copies.values()))
     final = last(outputs, _of(outputs, inputs))
     return final.results((yield final))
 
 
 def _is_unsized(x: Expression) -> bool:
     return x._operation is not None and x._operation.kind == "compress"
+
+
+def _is_further(x: Expression) -> bool:
+    return x._operation is not None and x._operation.kind == "further"
 
 
 def _is_made(x: Expression) -> bool:
@@ -79,14 +89,38 @@ def _is_made(x: Expression) -> bool:
 
 def _beyond_one_request(needed: Sequence[Expression], outputs: Sequence[Expression]) -> set[Expression]:
     """Returns what the first request leaves to others; nothing if all steps fit into one request."""
-    if len(needed) <= _MAX_STEPS:
+    if len(needed) <= _MAX_INPUTS:
         return set()
     groups = maps.groups(needed, outputs)
-    steps = [x for x in needed if x._operation is not None and (x in groups or not maps.is_node(x))]
-    if len(steps) <= _MAX_STEPS:
+    steps = [x for x in needed if x._operation is not None and (x in groups or not maps.is_node(x)) and not _is_further(x)]
+    if len(steps) <= _MAX_STEPS and sum(x._operation is None for x in needed) <= _MAX_INPUTS:
         return set()
-    members = {x: groups[x].members if x in groups else [x] for x in steps}
-    return {x for step in steps[_CUT_STEPS:] for x in members[step]}
+    members = {x: list(groups[x].members) if x in groups else [x] for x in steps}
+    for x in filter(_is_further, needed):  # belongs to the step whose second result it is
+        members[x._inputs[0]].append(x)
+    cut = _cut([members[step] for step in steps], outputs)
+    return {x for step in steps[cut:] for x in members[step]}
+
+
+def _cut(steps: Sequence[Sequence[Expression]], outputs: Sequence[Expression]) -> int:
+    """How many steps the first request takes: as many as may be, but where few results cross to the next one."""
+    last = {x: len(steps) for x in outputs}  # the step that reads a value last
+    for i, members in reversed(list(enumerate(steps))):
+        for x in members:
+            for y in x._inputs:
+                last.setdefault(y, i)
+    read: set[Expression] = set()
+    open_values: set[Expression] = set()
+    best, fewest = 1, len(steps) + 1
+    for i, members in enumerate(steps[:_CUT_STEPS]):
+        read.update(y for x in members for y in x._inputs if y._operation is None)
+        if len(read) > _MAX_INPUTS and i > 0:
+            break
+        open_values.update(members)
+        open_values = {x for x in open_values if last.get(x, -1) > i}
+        if len(open_values) <= max(fewest, _FEW):
+            best, fewest = i + 1, len(open_values)
+    return best
 
 
 def _names(outputs: Sequence[Expression]) -> list[str]:
