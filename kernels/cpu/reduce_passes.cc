@@ -197,7 +197,7 @@ void Places(Looks& looks, const ReduceProblem& problem, const T* x, std::int64_t
   using Op = std::conditional_t<kMax, Eigen::internal::scalar_max_op<In, In, Eigen::PropagateNaN>,
                                 Eigen::internal::scalar_min_op<In, In, Eigen::PropagateNaN>>;
   const CanonicalReduce reduce = Canonicalize(problem);
-  const auto is_nan = [](In value) { return value != value; };
+  const auto is_nan = [](In value) { return value != value; };  // NOLINT(misc-redundant-expression)
   const auto is_better = [&](In value, In best) {
     return (kMax ? value > best : value < best) || (is_nan(value) && !is_nan(best));
   };

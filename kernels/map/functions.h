@@ -118,7 +118,8 @@ struct FloorDivide {
     } else {
       const T quotient = x / y;
       // fmod of an infinity is NaN, but according to the standard the quotient is the infinity.
-      if (y == 0 || std::isinf(x) || quotient != quotient) return quotient;
+      const bool is_nan = quotient != quotient;  // NOLINT(misc-redundant-expression)
+      if (y == 0 || std::isinf(x) || is_nan) return quotient;
       T rest = Fmod(x, y);
       // x - rest is a multiple of y, apart from rounding.
       T exact = (x - rest) / y;
