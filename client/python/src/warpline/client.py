@@ -10,8 +10,8 @@ import numpy.typing as npt
 from warpline import calls, core, residents
 from warpline.arrays import Array
 from warpline.calls import Call, Input, Progress
-from warpline.expressions import Operators
 from warpline.operations import CallOptions, Operations, check_names, settings_of
+from warpline.operators import Operators
 from warpline.plans import plan_stages
 from warpline.programs import Program
 from warpline.reports import ServerInfo

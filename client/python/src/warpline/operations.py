@@ -9,8 +9,8 @@ from warpline import direct, targets
 from warpline.arguments import Axes
 from warpline.arrays import Array
 from warpline.calls import Call, Input, Progress, Report
-from warpline.expressions import Operators
 from warpline.names import Activation, Precision, ReduceOp
+from warpline.operators import Operators
 from warpline.programs import Program
 from warpline.residents import Resident
 

@@ -8,7 +8,8 @@ import numpy as np
 from warpline import calls, graphs, stages
 from warpline.arrays import Array
 from warpline.calls import Call
-from warpline.expressions import Expression, Operators
+from warpline.expressions import Expression
+from warpline.operators import Operators
 from warpline.programs import FREE, Program
 
 

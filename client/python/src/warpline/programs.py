@@ -28,9 +28,10 @@ from warpline.arrays import AnyOperand, Array, Operand, operand_of
 from warpline.arguments import Axes, fields_of
 from warpline.calls import Input
 from warpline.dtypes import result_data_type
-from warpline.expressions import Expression, Operation, Operators
+from warpline.expressions import Expression, Operation
 from warpline.inference import step_dtype
 from warpline.names import Activation, Precision, ReduceOp
+from warpline.operators import Operators
 from warpline.residents import Remote, Resident, ResidentOperand
 
 

@@ -11,7 +11,8 @@ from warpline import errors
 from warpline._core import lib
 from warpline.arrays import Array
 from warpline.calls import Progress
-from warpline.expressions import Expression, Operators, computed_array
+from warpline.expressions import Expression
+from warpline.operators import Operators, computed_array
 from warpline.programs import FREE, Program
 from warpline.residents import Resident, TensorInfo
 

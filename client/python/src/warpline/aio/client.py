@@ -16,8 +16,8 @@ from warpline.aio.tensors import Tensor
 from warpline.aio.threads import calling, copying, unless_small
 from warpline.arrays import Array, Operand
 from warpline.calls import Call, Input, Progress
-from warpline.expressions import Operators
 from warpline.operations import CallOptions, Operations, check_names, settings_of
+from warpline.operators import Operators
 from warpline.plans import Plan, plan_stages
 from warpline.programs import Program
 from warpline.reports import ServerInfo
