@@ -131,7 +131,9 @@ absl::StatusOr<std::vector<Assignment>> Assign(const Words& names, const Words& 
   for (const std::string& name : names) {
     const auto file = files.find(name);
     if (file == files.end()) {
-      return UsageError(absl::StrCat("the program's ", what, " ", name, " has no file: expected ", form));
+      const bool is_only = what == "output" && names.size() == 1;
+      return UsageError(absl::StrCat("the program's ", what, " ", name, " has no file: expected ",
+                                     is_only ? "-o OUT.npy" : form));
     }
     assigned.push_back(file->second);
   }
@@ -199,7 +201,12 @@ absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
   } else {
     if (words.empty()) return UsageError("run: the program is missing: PROGRAM.json or --expr PROGRAM");
     reads_stdin = words[0] == "-";
-    ASSIGN_OR_RETURN(request.program, ReadProgram(words[0]));
+    absl::StatusOr<v1::Program> program = ReadProgram(words[0]);
+    if (!program.ok() && words[0].find_first_of("()+*@ ") != std::string::npos) {
+      return WithAdvice(program.status(),
+                        "an expression comes behind -e, in quotes: run -e 'sum(x)' x=x.npy -o y.npy");
+    }
+    ASSIGN_OR_RETURN(request.program, std::move(program));
     words.erase(words.begin());
   }
   const Words outputs(request.program.outputs().begin(), request.program.outputs().end());

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "client/src/result_type.h"
 #include "kernels/map/operations.h"
 #include "kernels/problem.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/program_rules.h"
 #include "proto/rules/step_table.h"
 #include "proto/rules/tensor_rules.h"
 
@@ -20,6 +22,20 @@ void SetDefaultAxis(ExpressionCall& call) {
   if (call.step.has_sort()) call.step.mutable_sort()->set_axis(-1);
   if (call.step.has_argsort()) call.step.mutable_argsort()->set_axis(-1);
   if (call.step.has_scan()) call.step.mutable_scan()->set_axis(-1);
+}
+
+// Returns the first name that is read, by steps or as `name`, but is neither a result nor an input.
+std::string MissingInput(const v1::Program& program, const ProgramInputs& inputs, const std::string& name) {
+  std::set<std::string> known;
+  for (const auto& input : inputs) known.insert(input.first);
+  for (const v1::Step& step : program.steps()) {
+    for (const std::string& input : step.inputs()) {
+      if (known.count(input) == 0) return input;
+    }
+    known.insert(step.name());
+    for (const FurtherName& further : FurtherNames(step)) known.insert(*further.name);
+  }
+  return known.count(name) == 0 ? name : "";
 }
 
 // Returns whether operand `index` of the call may be a number, and whether it is one of indices.
@@ -160,6 +176,15 @@ absl::StatusOr<TensorSpec> ExpressionProgram::TypeOf(std::size_t at, const std::
   const absl::StatusOr<std::optional<ArrayType>> type = TypeInProgram(program_, inputs_, name);
   if (!type.ok()) return ColumnError(at, std::string(type.status().message()));
   if (!type->has_value()) {
+    const std::string missing = MissingInput(program_, inputs_, name);
+    if (missing == "None" || missing == "newaxis") {
+      return ColumnError(at, "an index adds no axes here: reshape(x, shape=[...]) does");
+    }
+    if (!missing.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat("column ", at + 1, ": ", what,
+                                                        " needs the type and shape of the input ", missing,
+                                                        ", which is not given"));
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "column ", at + 1, ": ", what, " needs a type and shape that are not known here: those of ", name));
   }

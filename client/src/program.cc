@@ -185,7 +185,9 @@ class Parser : ExpressionScanner {
       RETURN_IF_ERROR(TakePart(part, array));
       if (!array.name.empty()) {
         if (!parts.empty() || !Take(']')) {
-          return Error(part.at, "an array is an index only alone, as in x[mask]");
+          return Error(part.at,
+                       "an array is an index only alone, as in x[mask]: take(x, i, axis=1) takes places "
+                       "along an axis");
         }
         return Indexed(program_, start, x, array.name);
       }

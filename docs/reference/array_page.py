@@ -95,8 +95,8 @@ functions that call the method of their name (`np.sum`, `np.clip`, `np.transpose
 
 `np.vecdot`, `np.matrix_transpose`, `np.cumulative_sum`, `np.unique_values` and others that NumPy 2 brought need NumPy 2. All other
 functions, and most options and types of those above that the server lacks, fetch the elements and compute in the client, with a
-`WarplinePerformanceWarning` for each function and line of your code. Refused are sorts and medians of complex numbers,
-`order="F"`, a q of two axes, what writes into a tensor, such as `np.add.at`, and `out=`. Where NumPy itself goes on after a refusal,
+`WarplinePerformanceWarning` for each function and line of your code. Refused are sorts, medians and variances of complex numbers, sums of floats as
+integers, `order="F"`, a q of two axes, what writes into a tensor, such as `np.add.at`, and `out=`. Where NumPy itself goes on after a refusal,
 as in `np.clip(t, 1, 2, out=z)`, z has the values, with a warning.""",
              f"""## Functions of the standard
 

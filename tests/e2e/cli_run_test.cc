@@ -92,7 +92,7 @@ TEST_F(CliRunTest, RefusesIndicesAndFunctionsThatDoNotFit) {
   ExpectUsageError("-e 'a[2]' a=a.npy -o y.npy",
                    "--expr: column 3: index 2 is outside of [-2, 2), the places of axis 0");
   ExpectUsageError("-e 'median(y)' a=a.npy -o y.npy",
-                   "--expr: column 1: median needs a type and shape that are not known here: those of y");
+                   "--expr: column 1: median needs the type and shape of the input y, which is not given");
 }
 
 TEST_F(CliRunTest, TakesNumbersWhereAnOperationReadsAnArray) {

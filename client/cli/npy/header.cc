@@ -22,7 +22,7 @@ constexpr std::size_t kAlignment = 64;  // as numpy writes it, for mmap
 constexpr char kSupported[] =
     "supported are bool (b1), unsigned and signed integers (u1 to u8, i1 to i8), f16 (f2), f32 (f4), f64 "
     "(f8), "
-    "c64 (c8), c128 (c16), and as raw memory with --dtype: bf16 (V2), f8e4m3 and f8e5m2 (V1)";
+    "c64 (c8), c128 (c16), and as raw memory, whose type is named: bf16 (V2), f8e4m3 and f8e5m2 (V1)";
 
 // The name of a type in a file. NumPy has no bf16 and no f8: their elements are stored as raw memory.
 struct Descr {
@@ -149,8 +149,9 @@ absl::Status ReadDescr(std::string_view descr, std::optional<DType> wanted, NpyH
     return absl::InvalidArgumentError(absl::StrCat(name, " is not supported; ", kSupported));
   }
   if (raw) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is raw memory: say what it is with --dtype ",
-                                                   absl::StrJoin(names, " or ", AppendName)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is raw memory: say what it is, in run as NAME:bf16=FILE, else with --dtype ",
+                     absl::StrJoin(names, " or ", AppendName)));
   }
   return absl::InvalidArgumentError(absl::StrCat(name, " is not ", std::string(Name(*wanted))));
 }

@@ -125,6 +125,14 @@ def test_numbers_after_a_mask_are_numbers(c):
     assert list(range(t[m].max()))[-1] == 4 and round(t[m].max()) == 5 and f"{t[m].max():d}" == "5"
 
 
+def test_sizes_after_a_mask_are_not_known(c):
+    t = c.put(np.arange(6))
+    for x in (t[t > 2], np.sort(t[t > 2]) * 2):
+        with pytest.raises(TypeError, match="keep=True"):
+            x.size
+    assert warpline.placeholder("x").size is None
+
+
 def test_results_between_requests_do_not_stay_for_long(c):
     t = c.put(np.arange(6))
     seen = []

@@ -92,7 +92,8 @@ HERE = {
     "dtype of multiply": lambda x: np.multiply(x, 2, dtype="f4"), "where of add": lambda x: np.add(x, 1, where=True),
     "compress, axis": lambda x: np.compress([True, False, True, True], x, axis=1), "interp": lambda x: np.interp([0.5], x[0], x[1]),
     "hypot.reduce": lambda x: np.hypot.reduce(x), "subtract.accumulate": lambda x: np.subtract.accumulate(x),
-    "argwhere of rank 0": lambda x: np.argwhere(x[0, 0]),
+    "argwhere of rank 0": lambda x: np.argwhere(x[0, 0]), "piecewise": lambda x: np.piecewise(x[0], [x[0] < 2, x[0] >= 2], [0, 1]),
+    "an operator": lambda x: x.astype("c16") ** 2, "a reflected operator": lambda x: 2 ** x.astype("c16"),
 }
 
 
@@ -104,3 +105,11 @@ def test_on_the_client_with_a_warning(c, name):
     want = HERE[name](X)
     assert isinstance(got, (np.ndarray, np.generic)) and np.asarray(got).dtype == np.asarray(want).dtype
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.filterwarnings("error::warpline.WarplinePerformanceWarning")
+@pytest.mark.parametrize("use", [lambda x: x & 1, lambda x: -(x > 0), lambda x: (x > 0) - (x > 1), lambda x: x << x])
+def test_operators_that_numpy_refuses(c, use):
+    for x in (X, c.put(X)):
+        with pytest.raises(TypeError):
+            use(x)

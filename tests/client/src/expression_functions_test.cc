@@ -85,7 +85,8 @@ TEST(ExpressionFunctionsTest, NeedTheTypesOfInputsThatMatter) {
     EXPECT_TRUE(absl::IsFailedPrecondition(program.status())) << text << ": " << program.status();
   }
   EXPECT_EQ(ParseExpression("1 + median(y * 2)", Inputs()).status().message(),
-            "column 5: median needs a type and shape that are not known here: those of 1.multiply");
+            "column 5: median needs the type and shape of the input y, which is not given");
+  EXPECT_EQ(ErrorOf("x[None]"), "column 2: an index adds no axes here: reshape(x, shape=[...]) does");
   // No shape matters for these.
   for (const char* text : {"cumsum(y)", "y[1:, ::-2]", "y[..., :3]", "median(x) + y"}) {
     EXPECT_TRUE(ParseExpression(text, Inputs()).ok()) << text;

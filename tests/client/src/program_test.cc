@@ -261,7 +261,9 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("x[1:y]"), "column 5: expected a whole number, as a bound of a range");
   EXPECT_EQ(ErrorOf("x[..., 1:, ...]"), "column 2: an index has at most one ...");
   EXPECT_EQ(ErrorOf("x[1:2"), "column 6: expected ',' or ']', found the end");
-  EXPECT_EQ(ErrorOf("x[y, 1:]"), "column 3: an array is an index only alone, as in x[mask]");
+  EXPECT_EQ(ErrorOf("x[y, 1:]"),
+            "column 3: an array is an index only alone, as in x[mask]: take(x, i, axis=1) takes places "
+            "along an axis");
   EXPECT_EQ(ErrorOf("cumsum(x, op=sum)"), "column 11: cumsum has no argument op: expected axis");
   EXPECT_EQ(ErrorOf("cumsum(x, y)"), "column 11: cumsum has 1 operand, and then FIELD=VALUE");
   EXPECT_EQ(ErrorOf("x.T"), "column 1: there is no attribute T: transpose(x) swaps the last two axes");

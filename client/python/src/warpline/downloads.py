@@ -29,7 +29,14 @@ def call_of_numpy(function: Callable[..., Any], arguments: Any, keywords: Any) -
     implementation = getattr(function, "_implementation", None)
     if implementation is None:
         return NotImplemented
-    return _watched(function.__name__, implementation, arguments, keywords)
+
+    def compute(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return implementation(*arguments, **keywords)  # type: ignore[misc]
+        except IndexError:  # of code that tells arrays from other things by their type, as that of np.piecewise
+            return function(*_here(arguments), **{key: _here(value) for key, value in keywords.items()})
+
+    return _watched(function.__name__, compute, arguments, keywords)
 
 
 def call_here(function: Callable[..., Any], name: str, arguments: Any, keywords: Any) -> Any:

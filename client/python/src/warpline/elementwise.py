@@ -326,6 +326,27 @@ def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[A
         return call_here(ufunc, ufunc.__name__, inputs, keywords)
 
 
+@functools.cache
+def _ufunc_of(op: str) -> np.ufunc | None:
+    """The first ufunc of NumPy that an operation computes; None if there is none."""
+    return next((x for _, x in sorted(vars(np).items()) if isinstance(x, np.ufunc) and operation_of(x) == op), None)
+
+
+def apply(op: str, program: Any, operands: Sequence[Any]) -> Any:
+    """The expression of an operator. What the server does not have for these types is computed on the client, as by
+    call_of_ufunc; what NumPy has not raises its TypeError, before elements are fetched."""
+    try:
+        return make(op, program, operands)
+    except NotHere:
+        ufunc = _ufunc_of(op)
+        if ufunc is None:
+            raise
+        with np.errstate(all="ignore"):
+            ufunc(*(x if isinstance(x, (int, float, complex)) else
+                    np.empty(0, x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype) for x in operands))
+        return call_here(ufunc, ufunc.__name__, operands, {})
+
+
 def _reciprocal(program: Any, x: Any, kind: str) -> "Expression":
     """1 / x; of integers rounded toward 0, as in NumPy: 1 and -1 themselves, and 0 for all others, 0 too."""
     if kind not in ("b", "i", "u"):

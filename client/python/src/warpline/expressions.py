@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -81,8 +81,21 @@ class Expression(Operators):
 
     @property
     def size(self) -> int | None:
-        """Number of elements. None where `shape` is."""
+        """Number of elements. None where a placeholder leaves `shape` open. Raises TypeError where it is known only when
+        this is computed, as after a mask."""
+        if self.shape is None and any(x._operation is not None and x._operation.kind == "compress" for x in self._ancestors()):
+            raise TypeError(f"the size of {self} is not known before it is computed: compute that first, as by "
+                            "y = client.run(..., keep=True), or count what the mask takes")
         return None if self.shape is None else math.prod(self.shape)
+
+    def _ancestors(self) -> Iterator["Expression"]:
+        """This, and what it is made of."""
+        todo, seen = [self], {self}
+        while todo:
+            x = todo.pop()
+            yield x
+            todo += [y for y in x._inputs if y not in seen]
+            seen.update(x._inputs)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} cannot be pickled, because it refers to arrays and tensors of this process: send what "

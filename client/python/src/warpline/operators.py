@@ -285,7 +285,8 @@ class Operators(Remote):
 
     def _apply(self, op: str, *operands: Any) -> "Expression":
         """An elementwise operation on these operands, one of which is this object."""
-        return elementwise.make(op, self.program, operands)
+        made: Expression = elementwise.apply(op, self.program, operands)
+        return made
 
     def __add__(self, other: Any) -> "Expression":
         return self._apply("add", self, other)

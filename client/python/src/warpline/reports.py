@@ -61,7 +61,7 @@ class Variant:
 class Operation:
     """An operation that the server supports."""
 
-    name: str  # "transpose", "gemm", "reduce", "cast", "scale" or "add"
+    name: str  # of the kernels: "transpose", "gemm", "reduce", "map", "sort" and so on
     dtypes: tuple[np.dtype[Any], ...]  # data types that at least one variant supports
     variants: tuple[Variant, ...]  # its implementations, in the order in which the server tries them
 

@@ -37,7 +37,8 @@ def shape_of(what: str, x: Any) -> tuple[int, ...]:
         refusal = getattr(x, "_refusal", None)
         if refusal is not None:
             raise ValueError(f"{what} of {x}, which cannot be computed: {refusal}")
-        raise TypeError(f"{what} needs the shape of {x}, which is not known before it is computed")
+        raise TypeError(f"{what} needs the shape of {x}, which is not known before it is computed: compute that first, as "
+                        "by y = client.run(..., keep=True)")
     return shape
 
 
