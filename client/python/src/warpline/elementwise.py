@@ -337,14 +337,17 @@ def apply(op: str, program: Any, operands: Sequence[Any]) -> Any:
     call_of_ufunc; what NumPy has not raises its TypeError, before elements are fetched."""
     try:
         return make(op, program, operands)
-    except NotHere:
+    except NotHere as refusal:
         ufunc = _ufunc_of(op)
         if ufunc is None:
             raise
         with np.errstate(all="ignore"):
             ufunc(*(x if isinstance(x, (int, float, complex)) else
                     np.empty(0, x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype) for x in operands))
-        return call_here(ufunc, ufunc.__name__, operands, {})
+        try:
+            return call_here(ufunc, ufunc.__name__, operands, {})
+        except TypeError:  # Nothing can fetch the elements, as those of a placeholder.
+            raise refusal from None
 
 
 def _reciprocal(program: Any, x: Any, kind: str) -> "Expression":
