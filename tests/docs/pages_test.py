@@ -23,7 +23,7 @@ BIN = pathlib.Path(sys.argv.pop(1)).resolve()
 CHECKOUT, PACKAGE, SERVER_TOO = range(3)
 PAGES = {"README.md": CHECKOUT, "docs/getting-started.md": PACKAGE, "docs/identity.md": CHECKOUT,
          "docs/configuration.md": CHECKOUT, "docs/restarts.md": PACKAGE, "docs/tls.md": PACKAGE,
-         "docs/arrays.md": SERVER_TOO, "docs/bytes.md": SERVER_TOO, "docs/clients.md": SERVER_TOO,
+         "docs/arrays.md": SERVER_TOO, "docs/xp.md": SERVER_TOO, "docs/bytes.md": SERVER_TOO, "docs/clients.md": SERVER_TOO,
          "docs/vector-search.md": SERVER_TOO}
 # Blocks of Python here are run by the package's own tests, which look at the results too.
 PYTHON_PAGE = "client/python/README.md"

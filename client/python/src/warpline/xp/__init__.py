@@ -1,0 +1,42 @@
+"""Arrays of the Python array API standard (2024.12) on a warpline server.
+
+    import warpline.xp as xp                 # the server of $WARPLINE_SERVER; or xp.connect("host:port")
+    x = xp.asarray(big)                      # travels once
+    z = (x - xp.mean(x, axis=0)) / xp.std(x, axis=0)
+    print(xp.sort(z[:, 0])[:10])             # one request; ten numbers come back
+
+Operations are computed when a value is looked at. Shapes and dtypes are always known.
+"""
+
+from math import e, inf, nan, pi
+
+import numpy as np
+
+from warpline.xp import linalg
+from warpline.xp._arrays import Array, Device
+from warpline.xp._creation import (
+    arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril, triu, zeros,
+    zeros_like)
+from warpline.xp._functions import (
+    abs, acos, acosh, add, all, any, argmax, argmin, argsort, asin, asinh, astype, atan, atan2, atanh, bitwise_and, bitwise_invert,
+    bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor, broadcast_arrays, broadcast_to, can_cast, ceil, clip, concat,
+    conj, copysign, cos, cosh, count_nonzero, cumulative_prod, cumulative_sum, diff, divide, equal, exp, expand_dims, expm1, flip,
+    floor, floor_divide, greater, greater_equal, hypot, imag, isdtype, isfinite, isinf, isnan, less, less_equal, log, log1p, log2,
+    log10, logaddexp, logical_and, logical_not, logical_or, logical_xor, matmul, matrix_transpose, max, maximum, mean, min, minimum,
+    moveaxis, multiply, negative, nextafter, nonzero, not_equal, permute_dims, positive, pow, prod, real, reciprocal, remainder,
+    repeat, reshape, result_type, roll, round, searchsorted, sign, signbit, sin, sinh, sort, sqrt, square, squeeze, stack, std,
+    subtract, sum, take, take_along_axis, tan, tanh, tensordot, tile, trunc, unique_all, unique_counts, unique_inverse,
+    unique_values, unstack, var, vecdot, where)
+from warpline.xp._fallback import Refused, config
+from warpline.xp._info import __array_namespace_info__
+from warpline.xp._sessions import connect
+from warpline.xp._values import compute
+
+__array_api_version__ = "2024.12"
+
+newaxis = None
+bool = np.dtype(np.bool_)  # noqa: A001
+int8, int16, int32, int64 = (np.dtype(f"i{size}") for size in (1, 2, 4, 8))
+uint8, uint16, uint32, uint64 = (np.dtype(f"u{size}") for size in (1, 2, 4, 8))
+float32, float64, complex64, complex128 = (np.dtype(name) for name in ("f4", "f8", "c8", "c16"))
+finfo, iinfo = np.finfo, np.iinfo

@@ -1,0 +1,51 @@
+"""What the server lacks: refused, or computed by NumPy if that was asked for."""
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from warpline.implements import NotHere
+
+
+class _Settings(threading.local):
+    fallback: str | None = None
+
+
+_settings = _Settings()
+
+# NumPy 1 has other names for these.
+_NAMES = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+          "atanh": "arctanh", "pow": "power"}
+
+
+class Refused(NotImplementedError):
+    """The server does not compute this. `warpline.xp.config(fallback="numpy")` computes it with NumPy, on the client."""
+
+
+class config:  # noqa: N801
+    """Settings of this thread, for a while if used by `with`. fallback: "numpy" computes with NumPy, on the client, what the
+    server lacks; None refuses it."""
+
+    def __init__(self, *, fallback: str | None = None) -> None:
+        if fallback not in (None, "numpy"):
+            raise ValueError(f"fallback is {fallback!r}: it is None or 'numpy'")
+        self._before, _settings.fallback = _settings.fallback, fallback
+
+    def __enter__(self) -> "config":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _settings.fallback = self._before
+
+
+def computed(op: str, operands: list[Any]) -> Any:
+    """The result of an operation by NumPy, of NumPy's arrays and numbers."""
+    with np.errstate(all="ignore"):
+        return getattr(np, _NAMES.get(op, op))(*operands)
+
+
+def check_wanted(refusal: NotHere) -> None:
+    """Raises Refused unless NumPy is to compute what the server lacks."""
+    if _settings.fallback is None:
+        raise Refused(f"{refusal}: xp.config(fallback='numpy') computes it on the client") from None

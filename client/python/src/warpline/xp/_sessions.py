@@ -1,0 +1,150 @@
+"""Sessions: the server on which arrays live, and when what is pending there is computed."""
+
+import math
+import os
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpline import connecting, graphs
+from warpline.arrays import Operand
+from warpline.client import Client
+from warpline.expressions import Expression
+from warpline.programs import FREE
+from warpline.residents import ResidentOperand
+
+if TYPE_CHECKING:
+    from warpline.xp._arrays import Array
+
+# What is computed again rather than kept: it costs less than what reads it.
+_MADE = {"constant", "full", "index"}
+_CHEAP = {"map", "cast", "scale", "add", "transpose", "reshape", "slice", "broadcast_to", "diagonal", *_MADE}
+# A graph of more steps is computed before more is added. A request has 256 steps and 128 inputs.
+MAX_PENDING = 160
+# Results of fewer bytes are kept here beside the server, since fetching them costs more than sending them again.
+_SMALL = 4096
+# Arrays of fewer bytes travel with requests, rather than by one of their own.
+_TINY = 256
+
+
+class Session:
+    """Computes arrays of one server. All methods may be called by several threads."""
+
+    def __init__(self, client: Client, address: str) -> None:
+        self.client = client
+        self.address = address
+        self._lock = threading.RLock()
+        self._live: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
+
+    def add(self, array: "Array") -> None:
+        with self._lock:
+            self._live[id(array)] = array
+
+    def input(self, array: np.ndarray[Any, Any]) -> Expression:
+        """An array of NumPy as an operand: on the server, unless it is so small that it may travel with each request."""
+        return FREE.input(array.copy() if array.nbytes <= _TINY else self.client.put(array))
+
+    def compute(self, wanted: Sequence[Expression]) -> None:
+        """Computes expressions, which stay on the server, by one request for each mask on the way."""
+        self._run(wanted, [])
+
+    def fetch(self, x: Expression) -> np.ndarray[Any, Any]:
+        """The elements of an expression, computed if need be. Nobody may change them."""
+        with self._lock:
+            operand = x._operand
+            if isinstance(operand, ResidentOperand):
+                return np.asarray(operand.tensor)
+            if operand is not None:
+                return operand.array
+            return self._run([], [x])[0]
+
+    def _run(self, wanted: Sequence[Expression], fetched: Sequence[Expression]) -> list[np.ndarray[Any, Any]]:
+        with self._lock:
+            # What costs much to compute stays on the server beside coming here.
+            costly = [x for x in fetched if x._operation is not None and x._operation.kind not in _CHEAP and _bytes(x) > _SMALL]
+            asked = [x for x in dict.fromkeys([*wanted, *costly]) if x._operation is not None]
+            kept = [*asked, *self._worth_keeping([*asked, *fetched])]
+            if not kept and not fetched:
+                return []
+            results = self.client.run(*fetched, *kept, keep=[False] * len(fetched) + [True] * len(kept))
+            results = list(results) if isinstance(results, tuple) else [results]
+            values = results[:len(fetched)]
+            for x, tensor in zip(kept, results[len(fetched):]):
+                _settle(x, ResidentOperand(tensor), tensor.shape)
+            for x, value in zip(fetched, values):
+                if x._operation is not None and value.nbytes <= _SMALL:
+                    _settle(x, Operand(value, any_order=False), value.shape)
+            return values
+
+    def _worth_keeping(self, asked: Sequence[Expression]) -> list[Expression]:
+        """What a request for these expressions computes on its way, and others will read: all but cheap steps, and
+        cheap ones that two others read."""
+        inside = {x for x in graphs.needed(asked) if x._operation is not None and x._operation.kind not in _MADE}
+        known = set(asked)
+        found: set[Expression] = set()
+        seen = set(asked)
+        readers: dict[Expression, int] = {}
+        todo = [array._x for array in list(self._live.values())]
+        while todo:
+            x = todo.pop()
+            if x in seen:
+                continue
+            seen.add(x)
+            if x in inside and x._operation is not None and x._operation.kind not in _CHEAP:
+                found.add(x)
+                continue
+            for y in x._inputs:
+                readers[y] = readers.get(y, 0) + 1
+                if y in inside and readers[y] > 1 and y not in known:
+                    found.add(y)
+            todo += x._inputs
+        return [x for x in sorted(found, key=lambda x: x._serial)
+                if x._operation is not None and x._operation.kind not in ("further", "compress")][:64]
+
+
+def _bytes(x: Expression) -> int:
+    return math.prod(x.shape or ()) * (0 if x.dtype is None else x.dtype.itemsize)
+
+
+def _settle(x: Expression, operand: Any, shape: tuple[int, ...]) -> None:
+    """Makes an expression that has been computed an input: what has made it may go."""
+    x._operand, x._operation, x._inputs, x._near = operand, None, (), None
+    x._shape, x._has_inferred_shape = shape, True
+
+
+def pending(x: Expression) -> int:
+    """How many steps compute the expression, those of its inputs included."""
+    return sum(y._operation is not None for y in graphs.needed([x]))
+
+
+_default: list[Session] = []
+_lock = threading.Lock()
+
+
+def connect(server: str | None = None, **settings: Any) -> Session:
+    """Connects to a server, which becomes the one of later arrays without a device. server: as of warpline.connect; None:
+    that of $WARPLINE_SERVER, else 127.0.0.1:50051."""
+    address = server or os.environ.get("WARPLINE_SERVER") or "127.0.0.1:50051"
+    session = Session(connecting.connect(address, **settings), address)
+    with _lock:
+        _default[:] = [session]
+    return session
+
+
+def default() -> Session:
+    with _lock:
+        if _default:
+            return _default[0]
+    return connect()
+
+
+def of(arrays: Iterable["Array"]) -> Session:
+    """The session that all arrays belong to. Raises ValueError for those of several servers."""
+    found = {array._session for array in arrays}
+    if len(found) > 1:
+        raise ValueError(f"arrays of {' and '.join(sorted(session.address for session in found))}: to_device brings them to one "
+                         "server")
+    return found.pop() if found else default()

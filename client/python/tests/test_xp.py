@@ -1,0 +1,276 @@
+"""warpline.xp: values and types are those of NumPy where the standard has NumPy's, and computed late."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import warpline.xp as xp
+
+RANDOM = np.random.default_rng(11)
+CODES = ["?", "i1", "u1", "i4", "u4", "i8", "u8", "f4", "f8", "c8", "c16"]
+# NumPy 1 has other names for these.
+NUMPY = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+         "atanh": "arctanh", "pow": "power", "bitwise_invert": "bitwise_not", "bitwise_left_shift": "left_shift",
+         "bitwise_right_shift": "right_shift", "concat": "concatenate", "permute_dims": "transpose"}
+FLOATS = ("acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 sin sinh sqrt tan tanh reciprocal mean std "
+          "var").split()
+REALS = "ceil floor trunc max min argmax argmin sort argsort".split()
+NUMBERS = "abs conj negative positive real round sign square sum prod isfinite isinf isnan".split()
+ANY = "all any count_nonzero flip zeros_like ones_like tril triu".split()
+
+
+@pytest.fixture(scope="module")
+def session(daemon):
+    return xp.connect(daemon.address)
+
+
+@pytest.fixture
+def requests(session, monkeypatch):
+    """Counts requests that compute."""
+    made = []
+    run = session.client.run
+    monkeypatch.setattr(session.client, "run", lambda *given, **options: (made.append(len(given)), run(*given, **options))[1])
+    return made
+
+
+def array(code, *shape):
+    x = RANDOM.normal(size=shape) * 3
+    if code == "?":
+        return x > 0
+    if code[0] == "c":
+        return (x + 1j * RANDOM.normal(size=shape)).astype(code)
+    return np.abs(x).astype(code) if code[0] == "u" else x.astype(code)
+
+
+def kinds(name):
+    return "f" if name in FLOATS else "iuf" if name in REALS else "iufc" if name in NUMBERS else "?iufc"
+
+
+def agree(got, want, rtol=1e-5):
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-6)
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("name", FLOATS + REALS + NUMBERS + ANY)
+def test_functions_of_one_array(session, name, code):
+    x = array(code, 4, 5)
+    function = getattr(xp, name)
+    if code[0] not in kinds(name):
+        if code[0] != "c":
+            with pytest.raises(TypeError):
+                function(xp.asarray(x))
+        return
+    if code[0] == "c" and name in ("round", "sign", "isfinite", "isinf", "isnan"):
+        with pytest.raises(xp.Refused, match=r"fallback='numpy'"):
+            function(xp.asarray(x))
+        return
+    numpy = np.reciprocal if name == "reciprocal" else getattr(np, NUMPY.get(name, name))
+    with np.errstate(all="ignore"):
+        want = numpy(x)
+    if name in ("sum", "prod") and code in ("f4", "c8"):
+        want = want.astype(code)
+    if name in ("argsort", "argmax", "argmin", "count_nonzero"):
+        want = np.asarray(want, np.int64)
+    if name in ("ceil", "floor", "trunc", "round"):
+        want = want.astype(code)
+    if name == "argsort":
+        want = np.argsort(x, kind="stable")
+    agree(function(xp.asarray(x)), want)
+
+
+@pytest.mark.parametrize("a, b, common", [
+    ("i1", "i4", "i4"), ("u1", "i1", "i2"), ("u4", "i8", "i8"), ("f4", "f8", "f8"), ("f4", "c16", "c16"), ("f8", "c8", "c16"), ("?", "?", "?")])
+def test_promotion(session, a, b, common):
+    x, y = array(a, 3, 3), array(b, 3)
+    got = xp.bitwise_or(xp.asarray(x), xp.asarray(y)) if a == "?" else xp.asarray(x) + xp.asarray(y)
+    assert got.dtype == np.dtype(common) == xp.result_type(xp.asarray(x), xp.asarray(y))
+
+
+@pytest.mark.parametrize("a, b", [("i4", "f4"), ("?", "i4"), ("u8", "i8"), ("?", "f8"), ("i8", "c8")])
+def test_what_is_not_promoted(session, a, b):
+    with pytest.raises(TypeError, match="astype converts"):
+        xp.asarray(array(a, 3)) + xp.asarray(array(b, 3))
+
+
+def test_numbers(session):
+    i, f, b = xp.asarray(array("i1", 3)), xp.asarray(array("f4", 3)), xp.asarray(array("?", 3))
+    assert (i + 1).dtype == xp.int8 and (f + 1).dtype == xp.float32 and (2.5 - f).dtype == xp.float32 and (b & True).dtype == xp.bool
+    for use in (lambda: i + 1.5, lambda: i + True, lambda: b + 1, lambda: f + 1j, lambda: i / 2, lambda: f & 1, lambda: f + np.ones(3)):
+        with pytest.raises(TypeError):
+            use()
+    with pytest.raises(OverflowError, match="300 is out of bounds for int8"):
+        i + 300
+
+
+@pytest.mark.parametrize("key", [0, -1, slice(None, None, -2), (slice(1, 3), 2), (..., 0), None, (None, 1), (1, 2)])
+def test_indices(session, key):
+    x = array("f8", 4, 5)
+    agree(xp.asarray(x)[key], x[key], 0)
+    changed, y = x.copy(), xp.asarray(x)
+    changed[key] = 7
+    y[key] = 7.0
+    agree(y, changed, 0)
+
+
+def test_indices_that_are_arrays(session):
+    x = array("f8", 4, 5)
+    y, i, m = xp.asarray(x), np.array([2, 0, 2]), x > 0
+    agree(y[xp.asarray(i)], x[i], 0)
+    agree(y[:, xp.asarray(i)], x[:, i], 0)
+    agree(y[xp.asarray(m)], x[m], 0)
+    agree(y[xp.asarray(m[:, 0])], x[m[:, 0]], 0)
+    agree(y[xp.asarray(m[:, 0]), 1], x[m[:, 0], 1], 0)
+    assert y[xp.asarray(m)].shape == (int(m.sum()),)
+    for key, value in ((m, 0.0), (m[:, 1], -1.0)):
+        x[key], y[xp.asarray(key)] = value, value
+        agree(y, x, 0)
+    x[m] = np.arange(m.sum())
+    y[xp.asarray(m)] = xp.astype(xp.arange(int(m.sum())), xp.float64)
+    agree(y, x, 0)
+    x[[0, 3]] = np.arange(5.0)
+    y[xp.asarray([0, 3])] = xp.arange(5.0)
+    agree(y, x, 0)
+    with pytest.raises(TypeError, match="are not promoted"):
+        xp.asarray(array("i4", 3))[0] = xp.asarray(1.5)
+
+
+def test_changes_are_seen_by_all_names(session):
+    x = xp.arange(3)
+    y = x
+    x += 1
+    y[0] = 9
+    assert np.asarray(x).tolist() == [9, 2, 3] and x is y
+    z = x + 0
+    x[1] = 0
+    assert np.asarray(z).tolist() == [9, 2, 3]  # is no view
+    with pytest.raises(TypeError, match="in place"):
+        x += xp.asarray([[1, 2, 3]])
+
+
+def test_joins_and_shapes(session):
+    a, b = array("f4", 3, 4), array("f8", 3, 4)
+    x, y = xp.asarray(a), xp.asarray(b)
+    agree(xp.concat([x, y], axis=1), np.concatenate([a, b], 1))
+    agree(xp.stack([x, y], axis=-1), np.stack([a, b], -1))
+    agree(xp.permute_dims(x, (1, 0)), a.T)
+    agree(x.T, a.T)
+    agree(xp.reshape(x, (2, -1)), a.reshape(2, -1))
+    agree(xp.squeeze(xp.expand_dims(x, axis=1), 1), a)
+    agree(xp.roll(x, 2, axis=1), np.roll(a, 2, 1))
+    agree(xp.repeat(x, xp.asarray([1, 0, 2]), axis=0), np.repeat(a, [1, 0, 2], 0))
+    agree(xp.tile(x, (2, 1)), np.tile(a, (2, 1)))
+    agree(xp.where(x > 0, x, 0.0), np.where(a > 0, a, np.float32(0)))
+    agree(xp.clip(x, -1, 1), np.clip(a, -1, 1))
+    agree(xp.take(x, xp.asarray([2, 0]), axis=1), a[:, [2, 0]])
+    agree(xp.cumulative_sum(x, axis=1), np.cumsum(a, 1))
+    agree(xp.diff(y, axis=0), np.diff(b, axis=0), 0)
+    agree(x @ x.T, a @ a.T)
+    agree(xp.tensordot(x, y, axes=2), np.tensordot(a, b, 2))
+    agree(xp.vecdot(x, x), (a * a).sum(1))
+    agree(xp.linalg.matrix_power(x @ x.T, 3), np.linalg.matrix_power(a @ a.T, 3))
+    agree(xp.linalg.cross(x[:, :3], x[:, 1:]), np.cross(a[:, :3], a[:, 1:]))
+    agree(xp.meshgrid(x[0, :], x[:, 0])[1], np.meshgrid(a[0], a[:, 0])[1])
+    assert [part.shape for part in xp.unstack(x)] == [(4,)] * 3
+
+
+def test_sets(session):
+    x = np.array([3, 1, 3, 2, 1])
+    values, places, inverse, counts = xp.unique_all(xp.asarray(x))
+    want = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    for got, expected in zip((values, places, inverse, counts), want):
+        agree(got, expected, 0)
+    agree(xp.nonzero(xp.asarray(x - 1))[0], np.nonzero(x - 1)[0], 0)
+
+
+def test_creation(session):
+    for got, want in ((xp.zeros((2, 3)), np.zeros((2, 3))), (xp.full(2, 7), np.full(2, 7)), (xp.arange(2, 11, 3), np.arange(2, 11, 3)),
+                      (xp.linspace(0, 1, 5), np.linspace(0, 1, 5)), (xp.eye(3, 4, k=1), np.eye(3, 4, 1)),
+                      (xp.asarray([[1, 2], [3, 4]], dtype=xp.float32), np.array([[1, 2], [3, 4]], "f4")), (xp.asarray([]), np.zeros(0)),
+                      (xp.ones((0, 3), dtype=xp.int8), np.ones((0, 3), "i1")), (xp.asarray(True), np.array(True))):
+        agree(got, want, 0)
+    x = np.arange(3)
+    y = xp.asarray(x)
+    x[0] = 9
+    assert np.asarray(y).tolist() == [0, 1, 2]  # the elements were copied
+
+
+def test_values_are_computed_when_they_are_looked_at(session, requests):
+    big = RANDOM.normal(size=(500, 4))
+    x = xp.asarray(big)
+    z = (x - xp.mean(x, axis=0)) / xp.std(x, axis=0)
+    assert requests == []
+    agree(xp.sort(z[:, 0])[:3], np.sort((big[:, 0] - big[:, 0].mean()) / big[:, 0].std())[:3])
+    assert len(requests) == 1
+    assert bool(xp.all(xp.abs(xp.mean(z, axis=0)) < 1e-9)) and float(z[0, 0]) and int(xp.argmax(z[:, 1])) >= 0 and len(requests) == 4
+    p = z.T @ z
+    first, again = float(p[0, 0]), float(p[1, 1])
+    assert len(requests) == 6 and first == pytest.approx(500) == again
+    assert "steps" not in requests
+
+
+def test_what_is_read_again_is_computed_once(session, requests):
+    x = xp.asarray(RANDOM.normal(size=(300, 300)))
+    p = x @ x
+    q = p + 1
+    float(xp.sum(p))
+    assert p._x._operation is None  # stays on the server, since q reads it
+    float(xp.sum(q))
+    assert len(requests) == 2
+
+
+def test_k_means(session, requests):
+    points = RANDOM.normal(size=(400, 3))
+    x = xp.asarray(points)
+    centres, want = x[:4, :], points[:4].copy()
+    for _ in range(20):
+        nearest = xp.argmin(xp.sum((x[:, None, :] - centres[None, :, :]) ** 2, axis=-1), axis=1)
+        members = xp.astype(nearest[:, None] == xp.arange(4)[None, :], x.dtype)
+        centres = (members.T @ x) / xp.sum(members, axis=0)[:, None]
+        of = ((points[:, None] - want[None]) ** 2).sum(-1).argmin(1)
+        want = np.stack([points[of == i].mean(0) for i in range(4)])
+    agree(centres, want)
+    assert len(requests) <= 20
+
+
+def test_dropped_arrays_leave_the_server(session):
+    x = xp.asarray(RANDOM.normal(size=(100, 10)))
+    before = len(session.client.tensors())
+    y = x
+    for _ in range(500):
+        y = y * 0.5 + x
+    xp.compute(y)
+    del y
+    gc.collect()
+    assert len(session.client.tensors()) <= before + 2
+
+
+def test_what_the_server_lacks(session):
+    z = xp.asarray(np.array([1 + 1j, 2]))
+    with pytest.raises(xp.Refused, match="exp does not take complex128"):
+        xp.exp(z)
+    with xp.config(fallback="numpy"):
+        agree(xp.exp(z), np.exp(np.array([1 + 1j, 2])))
+    with pytest.raises(NotImplementedError):
+        xp.exp(z)
+
+
+def test_namespace(session):
+    x = xp.asarray([1.0, 2.0])
+    assert x.__array_namespace__() is xp and x.__array_namespace__(api_version="2024.12") is xp
+    with pytest.raises(ValueError, match="2024.12 is the latest"):
+        x.__array_namespace__(api_version="2035.01")
+    info = xp.__array_namespace_info__()
+    assert info.default_dtypes()["integral"] == xp.int64 and set(info.dtypes(kind="bool")) == {"bool"}
+    assert info.devices() and x.device in info.devices() and xp.zeros(3, device=x.device).device == x.device
+    assert np.from_dlpack(x).tolist() == [1, 2] and x.to_device("cpu").tolist() == [1, 2]
+    agree(xp.from_dlpack(np.arange(3.0)), np.arange(3.0), 0)
+    assert repr(x).startswith("Array([1., 2.], shape=(2,), dtype=float64, device=")
+    large = xp.zeros((400, 5))
+    assert "..." in repr(large) and large._x._operation is not None  # looking at a corner fetches no more
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+    with pytest.raises(TypeError, match="array of no axes"):
+        bool(x)
