@@ -147,7 +147,7 @@ std::vector<Bytes> Sort(const SortProblem& p, std::span<const std::byte> x) {
 void OrderBetweenKth(const SortProblem& p, std::vector<Bytes>& results) {
   if (p.kth_count == 0) return;
   for (std::int64_t row = 0; row < p.rows; ++row) {
-    // For each place, what all results have there.
+    // The elements that all results have at each place.
     std::vector<std::vector<Bytes>> places(static_cast<std::size_t>(p.count));
     for (std::int64_t i = 0; i < p.count; ++i) {
       for (const Bytes& result : results) {

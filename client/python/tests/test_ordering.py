@@ -62,7 +62,7 @@ def test_numbers_are_not_cut_to_the_type_that_is_searched(client):
 
 
 def is_partitioned(got, want, kth, axis):
-    """Whether got has the elements of the sorted array want, those of each kth in place, and the others on their side."""
+    """Checks that got has the elements of the sorted array want, those of each kth in place, and the others on their side."""
     got, want = (np.moveaxis(np.asarray(a), axis, -1) for a in (got, want))
     same(np.sort(got, -1), want)
     for k in np.atleast_1d(kth):
@@ -80,7 +80,7 @@ def test_partitions(client, dtype, kth, axis):
         places = np.asarray(client.run(np.argpartition(t, kth, axis)))
         is_partitioned(places, np.sort(places, along), (), along)
         is_partitioned(np.take_along_axis(rows, places, along), np.sort(rows, along), kth, along)
-        # Which of equal elements come first does not depend on the method.
+        # The order of equal elements does not depend on the method.
         order = np.argsort(rows, along, kind="stable")
         for k in np.atleast_1d(kth):
             same(np.take(places, k, along), np.take(order, k, along))

@@ -1,7 +1,7 @@
 """The methods and operators of expressions and resident tensors."""
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np

@@ -103,7 +103,7 @@ def _beyond_one_request(needed: Sequence[Expression], outputs: Sequence[Expressi
 
 
 def _cut(steps: Sequence[Sequence[Expression]], outputs: Sequence[Expression]) -> int:
-    """How many steps the first request takes: as many as may be, but where few results cross to the next one."""
+    """Counts the steps that the first request takes: as many as may be, but where few results cross to the next one."""
     last = {x: len(steps) for x in outputs}  # the step that reads a value last
     for i, members in reversed(list(enumerate(steps))):
         for x in members:

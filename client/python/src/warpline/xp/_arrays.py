@@ -82,7 +82,7 @@ class Array:
 
     @property
     def device(self) -> Device:
-        """Where the elements are; of what is pending, the first device of the server."""
+        """The device that has the elements; the first one of the server while they are pending."""
         operand = self._x._operand
         return Device(self._session.address, operand.tensor.device if isinstance(operand, ResidentOperand) else 0)
 

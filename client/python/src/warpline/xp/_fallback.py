@@ -1,4 +1,4 @@
-"""What the server lacks: refused, or computed by NumPy if that was asked for."""
+"""Refuses what the server lacks, or computes it by NumPy if that was asked for."""
 
 import threading
 from typing import Any

@@ -2,15 +2,12 @@
 
 import builtins
 import functools
-import math
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpline import composed, elementwise, indexing, ordering, products, selecting, views
-from warpline import creation as expressions_of
+from warpline import elementwise, indexing, ordering, products, selecting, views
 from warpline.expressions import Expression
 from warpline.names import ReduceOp
 from warpline.xp import _sessions, _types
@@ -657,7 +654,7 @@ def _of_product(x1: Array, x2: Array, made: Expression, factor: Expression) -> A
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind: a name such as "real floating", a dtype, or a tuple of these."""
+    """Tells whether a dtype is of a kind: a name such as "real floating", a dtype, or a tuple of these."""
     if isinstance(kind, tuple):
         return builtins.any(isdtype(dtype, each) for each in kind)
     given = np.dtype(dtype)
@@ -684,7 +681,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether elements are promoted to a dtype without a loss, by the rules of the standard."""
+    """Tells whether elements are promoted to a dtype without a loss, by the rules of the standard."""
     dtype = from_.dtype if isinstance(from_, Array) else np.dtype(from_)
     try:
         return _types.common(dtype, np.dtype(to)) == np.dtype(to)

@@ -1,4 +1,4 @@
-"""What the namespace has, as the standard asks for it."""
+"""Tells what the namespace has, as the standard asks for it."""
 
 from typing import Any
 

@@ -19,7 +19,7 @@ from warpline.residents import ResidentOperand
 if TYPE_CHECKING:
     from warpline.xp._arrays import Array
 
-# What is computed again rather than kept: it costs less than what reads it.
+# Steps that are computed again rather than kept: they cost less than what reads them.
 _MADE = {"constant", "full", "index"}
 _CHEAP = {"map", "cast", "scale", "add", "transpose", "reshape", "slice", "broadcast_to", "diagonal", *_MADE}
 # A graph of more steps is computed before more is added. A request has 256 steps and 128 inputs.
@@ -63,7 +63,7 @@ class Session:
 
     def _run(self, wanted: Sequence[Expression], fetched: Sequence[Expression]) -> list[np.ndarray[Any, Any]]:
         with self._lock:
-            # What costs much to compute stays on the server beside coming here.
+            # Results that cost much to compute stay on the server beside coming here.
             costly = [x for x in fetched if x._operation is not None and x._operation.kind not in _CHEAP and _bytes(x) > _SMALL]
             asked = [x for x in dict.fromkeys([*wanted, *costly]) if x._operation is not None]
             kept = [*asked, *self._worth_keeping([*asked, *fetched])]
@@ -80,7 +80,7 @@ class Session:
             return values
 
     def _worth_keeping(self, asked: Sequence[Expression]) -> list[Expression]:
-        """What a request for these expressions computes on its way, and others will read: all but cheap steps, and
+        """Finds what a request for these expressions computes on its way, and others will read: all but cheap steps, and
         cheap ones that two others read."""
         inside = {x for x in graphs.needed(asked) if x._operation is not None and x._operation.kind not in _MADE}
         known = set(asked)
@@ -111,12 +111,12 @@ def _bytes(x: Expression) -> int:
 
 def _settle(x: Expression, operand: Any, shape: tuple[int, ...]) -> None:
     """Makes an expression that has been computed an input: what has made it may go."""
-    x._operand, x._operation, x._inputs, x._near = operand, None, (), None
+    x._operand, x._operation, x._inputs, x._near, x._stored = operand, None, (), None, None
     x._shape, x._has_inferred_shape = shape, True
 
 
 def pending(x: Expression) -> int:
-    """How many steps compute the expression, those of its inputs included."""
+    """Counts the steps that compute the expression, with those of its inputs."""
     return sum(y._operation is not None for y in graphs.needed([x]))
 
 

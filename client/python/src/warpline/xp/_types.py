@@ -31,7 +31,7 @@ def common(a: DType, b: DType) -> DType:
 
 
 def takes_number(dtype: DType, kind: type) -> bool:
-    """Whether an array of this dtype takes part in an operation with a Python number of this class."""
+    """Tells whether an array of this dtype takes part in an operation with a Python number of this class."""
     group = group_of(dtype)
     if kind is bool:
         return group == "bool"
