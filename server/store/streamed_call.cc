@@ -208,8 +208,11 @@ absl::StatusOr<std::shared_ptr<StreamedCall>> StreamedCalls::TakeWindows(const C
                                                    1, StreamedCall::kMaxWindows);
   std::size_t windows = std::clamp<std::size_t>(bytes / window, 1, most);
   for (;; windows /= 2) {
+    // Arrays that fit into one chunk take no more than they have: many calls with small results may be open.
+    const std::size_t needed =
+        bytes <= options_.chunk_bytes ? std::max<std::size_t>(bytes, 1) : windows * window;
     // A budget smaller than one window must still allow one.
-    const std::int64_t held = std::min(static_cast<std::int64_t>(windows * window), transfers_.total());
+    const std::int64_t held = std::min(static_cast<std::int64_t>(needed), transfers_.total());
     absl::StatusOr<FairBudget::Part> part = transfers_.Take(caller.claimant, held);
     absl::StatusOr<Ticket> ticket = part.ok() ? admission_.AdmitMore(held, caller) : part.status();
     if (ticket.ok()) {

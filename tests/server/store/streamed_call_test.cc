@@ -72,6 +72,16 @@ TEST_F(StreamedCallTest, HasWindowsBySizeButNoMoreThanAnEighthOfTheBudget) {
   EXPECT_EQ(calls.Open(Caller(), std::nullopt, bytes)->call->windows(), 2);
 }
 
+TEST_F(StreamedCallTest, SmallArraysTakeOfTheBudgetForTransfersWhatTheyHave) {
+  const auto small = Open({1000, 24});
+  EXPECT_EQ(small->call->windows(), 1);
+  EXPECT_EQ(transfers_.used(), 1280);
+  const auto chunk = Open({kMiB});
+  EXPECT_EQ(transfers_.used(), 1280 + kMiB);
+  const auto more = Open({kMiB + 1});
+  EXPECT_EQ(transfers_.used(), 1280 + 3 * kMiB) << "two chunks of a window";
+}
+
 TEST_F(StreamedCallTest, GivesOutEachWindowOnce) {
   const auto opened = Open({5 * kMiB});
   ASSERT_EQ(opened->call->windows(), 2);
