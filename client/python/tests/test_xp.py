@@ -1,11 +1,16 @@
 """warpline.xp: values and types are those of NumPy where the standard has NumPy's, and computed late."""
 
+import asyncio
 import gc
+import inspect
+import threading
 
 import numpy as np
 import pytest
+from daemon import Daemon
 
 import warpline.xp as xp
+from warpline.xp import _sessions
 
 RANDOM = np.random.default_rng(11)
 CODES = ["?", "i1", "u1", "i4", "u4", "i8", "u8", "f4", "f8", "c8", "c16"]
@@ -26,11 +31,17 @@ def session(daemon):
 
 
 @pytest.fixture
+def own_sessions(monkeypatch):
+    """The default session of the other tests stays as it is."""
+    monkeypatch.setattr(_sessions, "_default", [])
+
+
+@pytest.fixture
 def requests(session, monkeypatch):
     """Counts requests that compute."""
     made = []
-    run = session.client.run
-    monkeypatch.setattr(session.client, "run", lambda *given, **options: (made.append(len(given)), run(*given, **options))[1])
+    send = session.client._send
+    monkeypatch.setattr(session.client, "_send", lambda call, *more: (made.append(call), send(call, *more))[1])
     return made
 
 
@@ -273,3 +284,168 @@ def test_namespace(session):
         hash(x)
     with pytest.raises(TypeError, match="array of no axes"):
         bool(x)
+
+
+def test_elements_that_do_not_fit_the_fallback(session):
+    """Decompositions and transforms are refused, or NumPy's."""
+    m = RANDOM.normal(size=(6, 4))
+    x, square = xp.asarray(m), m.T @ m
+    y, v = xp.asarray(square), RANDOM.normal(size=4)
+    with pytest.raises(xp.Refused, match=r"the server has no linalg\.svd: xp\.config\(fallback='numpy'\)"):
+        xp.linalg.svd(x)
+    with pytest.raises(xp.Refused, match=r"no fft\.rfft"):
+        xp.fft.rfft(x)
+    with xp.config(fallback="numpy"):
+        u, s, vh = xp.linalg.svd(x, full_matrices=False)
+        agree((u * s) @ vh, m)
+        agree(xp.linalg.svdvals(x), np.linalg.svd(m, compute_uv=False))
+        values, vectors = xp.linalg.eigh(y)
+        agree(y @ vectors, np.asarray(values) * np.asarray(vectors))
+        agree(xp.linalg.eigvalsh(y), np.linalg.eigvalsh(square))
+        q, r = xp.linalg.qr(x)
+        agree(q @ r, m)
+        lower = xp.linalg.cholesky(y)
+        agree(lower @ lower.T, square)
+        agree(xp.linalg.cholesky(y, upper=True), np.asarray(lower).T)
+        agree(y @ xp.linalg.inv(y), np.eye(4))
+        agree(xp.linalg.matrix_power(y, -2) @ y @ y, np.eye(4))
+        agree(xp.linalg.pinv(x) @ x, np.eye(4))
+        agree(xp.linalg.solve(y, xp.asarray(v)), np.linalg.solve(square, v))
+        agree(xp.linalg.solve(y, xp.asarray(m.T)), np.linalg.solve(square, m.T))
+        agree(xp.linalg.det(y), np.linalg.det(square))
+        sign, log = xp.linalg.slogdet(-y)
+        agree(sign * xp.exp(log), np.linalg.det(-square))
+        assert int(xp.linalg.matrix_rank(xp.asarray(np.outer(v, v)))) == 1
+        for name in ("fft", "ifft", "rfft", "ihfft", "fftn", "ifftn", "rfftn"):
+            agree(getattr(xp.fft, name)(x), getattr(np.fft, name)(m))
+        for name in ("irfft", "hfft", "irfftn"):
+            agree(getattr(xp.fft, name)(x), getattr(np.fft, name)(m))
+        assert xp.fft.fft(xp.astype(x, xp.float32)).dtype == xp.complex64
+    for name in ("fftshift", "ifftshift"):
+        agree(getattr(xp.fft, name)(x), getattr(np.fft, name)(m), 0)
+        agree(getattr(xp.fft, name)(x, axes=0), getattr(np.fft, name)(m, 0), 0)
+    agree(xp.fft.fftfreq(7, d=0.5), np.fft.fftfreq(7, 0.5), 0)
+    agree(xp.fft.rfftfreq(7, d=0.5), np.fft.rfftfreq(7, 0.5), 0)
+
+
+def test_functions_of_numpy_take_arrays_of_the_server(session, requests):
+    m = RANDOM.normal(size=(5, 3))
+    x = xp.asarray(m)
+    for function, more in ((np.sum, {"axis": 0}), (np.mean, {"axis": 1, "keepdims": True}), (np.var, {"ddof": 1}), (np.exp, {}),
+                           (np.sort, {"axis": 0}), (np.max, {}), (np.argmin, {"axis": 1}), (np.reshape, {}), (np.transpose, {})):
+        args = (15,) if function is np.reshape else ((1, 0),) if function is np.transpose else ()
+        got = function(x, *args, **more)
+        assert isinstance(got, xp.Array)
+        agree(got, function(m, *args, **more))
+    agree(np.mean(x, 0), m.mean(0))
+    agree(np.concatenate([x, x], axis=1), np.concatenate([m, m], axis=1), 0)
+    agree(np.where(x > 0, x, 0.0), np.where(m > 0, m, 0.0), 0)
+    agree(np.float64(2) * x, 2 * m)
+    agree(np.linalg.norm(m), np.linalg.norm(m))
+    assert np.shape(x) == (5, 3) and np.ndim(x) == 2 and np.size(x) == 15
+    made = len(requests)
+    with pytest.raises(TypeError, match="xp.asarray brings it to the server"):
+        m + x
+    for refused in (lambda: np.median(x), lambda: np.add.reduce(x), lambda: np.sum(x, axis=0, initial=3)):
+        with pytest.raises(xp.Refused, match="the server has no numpy"):
+            refused()
+    assert len(requests) == made
+    with xp.config(fallback="numpy"):
+        agree(np.median(x), np.median(m))
+        agree(np.add.reduce(x), m.sum(0))
+        agree(np.sum(x, axis=0, initial=3), m.sum(0) + 3)
+
+
+def line_here(offset=0):
+    return f"{__file__}:{inspect.currentframe().f_back.f_lineno + offset}"
+
+
+def test_profile_tells_what_lines_cost(session):
+    m = RANDOM.normal(size=(100, 5))
+    with xp.profile() as p:
+        x = xp.asarray(m)
+        put = line_here(-1)
+        y = xp.exp(x - xp.mean(x, axis=0))
+        float(xp.sum(y))
+        looked = line_here(-1)
+        with xp.config(fallback="numpy"):
+            xp.linalg.svd(xp.reshape(x, (10, 50)))
+            fell = line_here(-1)
+    costs = {str(line): cost for line, cost in p.lines.items()}
+    assert set(costs) == {put, looked, fell}
+    assert costs[put].requests == 1 and costs[put].sent_bytes == m.nbytes and costs[put].kernels == 0
+    assert costs[looked].requests == 1 and costs[looked].received_bytes == 8 and costs[looked].kernels >= 2
+    assert 0 < costs[looked].device_seconds < costs[looked].seconds
+    assert costs[fell].fallbacks == 1 and costs[fell].received_bytes == m.nbytes
+    assert p.total.requests == sum(cost.requests for cost in costs.values()) and looked in str(p)
+    xp.sum(x)
+    assert len(p.lines) == 3
+
+
+def test_errors_name_lines(session):
+    x = xp.asarray(np.ones((4, 4)))
+    picked = xp.take(x, xp.asarray([1, 9]), axis=0) + 1
+    line = line_here(-1)
+    with pytest.raises(ValueError, match="made at") as error:
+        xp.compute(xp.sum(picked))
+    assert line in str(error.value)
+
+
+def test_a_lost_lease_is_told(session):
+    x = xp.asarray(RANDOM.normal(size=(50, 50)))
+    session.client.tensor(x._x._operand.tensor.id).drop()
+    with pytest.raises(xp.LeaseLost, match="the array is lost: make it again"):
+        float(xp.sum(x))
+    with pytest.raises(xp.LeaseLost):
+        np.asarray(x)
+
+
+def test_a_lost_server_is_told(own_sessions):
+    with Daemon() as daemon:
+        session = xp.connect(daemon.address, max_retries=0)
+        x = xp.asarray(RANDOM.normal(size=(50, 50)), device=session)
+    with pytest.raises(xp.ServerLost, match="make them again"):
+        float(xp.sum(x))
+    with pytest.raises(ConnectionError):
+        np.asarray(x)
+
+
+def test_a_full_server_is_told(own_sessions):
+    with Daemon("--resident-bytes=1000000") as daemon:
+        session = xp.connect(daemon.address, max_retries=0)
+        with pytest.raises(xp.QuotaFull, match="drop arrays"):
+            xp.asarray(np.zeros(1 << 20), device=session)
+
+
+def test_threads_compute_together(session):
+    m = RANDOM.normal(size=(200, 20))
+    x = xp.asarray(m)
+    shared = xp.exp(x * 0.5)
+    found = []
+
+    def work(i):
+        y = shared
+        for _ in range(20):
+            y = y * 0.5 + x
+        found.append((i, float(y[i, 0]), np.asarray(shared)))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    for i, value, whole in found:
+        assert value == pytest.approx(np.exp(m[i, 0] * 0.5) * 0.5**20 + m[i, 0] * (2 - 0.5**19))
+        np.testing.assert_allclose(whole, np.exp(m * 0.5))
+
+
+def test_compute_async(session):
+    x = xp.asarray(RANDOM.normal(size=(100, 10)))
+    y, z = x @ x.T, xp.sum(x)
+
+    async def both():
+        await asyncio.gather(xp.compute_async(y), xp.compute_async(z))
+
+    asyncio.run(both())
+    assert y._x._operation is None and z._x._operation is None

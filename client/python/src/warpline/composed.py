@@ -236,7 +236,7 @@ def diag(v: Any, k: int = 0) -> Any:
     longer = indexing.pad(given, (0, abs(offset))) if offset else given
     on_it = creation._index((size, size), 1) - creation._index((size, size), 0) == offset
     along = views.reshape(longer, (-1, 1) if offset >= 0 else (1, -1))
-    return elementwise.where(on_it, along, elementwise.constant(given.program, 0, given.dtype))
+    return elementwise.where(on_it, along, elementwise.constant(0, given.dtype))
 
 
 @implements("average")

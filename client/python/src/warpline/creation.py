@@ -33,7 +33,7 @@ def full(shape: Any, value: Any, dtype: npt.DTypeLike | None = None) -> "Express
     """An array with one value everywhere, as `np.full`. dtype: None is that of np.asarray(value)."""
     kind = _dtype(np.asarray(value).dtype if dtype is None else dtype)
     program = free.program
-    number = elementwise.constant(program, value, kind)
+    number = elementwise.constant(value, kind)
     made: Expression = program._step("full", [number], {"shape": _sizes(shape)}, "", "", kind)
     return made
 
@@ -146,7 +146,7 @@ def _triangle(what: str, x: Any, k: int, lower: bool) -> "Expression":
         given = views.broadcast_to(given, shape)
     distance = _index(shape, len(shape) - 1) - _index(shape, len(shape) - 2)
     inside = distance <= k if lower else distance >= k
-    zero = elementwise.constant(given.program, 0, dtype)
+    zero = elementwise.constant(0, dtype)
     return elementwise.make("where", given.program, (inside, given, zero))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpline import core, promotion
+from warpline import core, free, promotion
 from warpline._core import lib
 from warpline.downloads import call_here
 from warpline.dtypes import BITS, DTYPES, ML_DTYPES, data_type, name_of
@@ -63,6 +63,7 @@ def operation_of(ufunc: np.ufunc) -> str:
     return name if name in ROWS and ROWS[name].operands == ufunc.nin and ufunc.nout == 1 else ""
 
 
+@functools.cache
 def kind_of(dtype: np.dtype[Any]) -> str:
     """The kind of a dtype as NumPy has it: "f" for bfloat16 and 8-bit floats too."""
     return "f" if dtype in BITS.values() or dtype in ML_DTYPES.values() else dtype.kind
@@ -122,7 +123,7 @@ def make(op: str, program: Any, operands: Sequence[Any], variant: str = "", name
         if i not in alike:
             x = _condition(program, x, numbers[i])
         elif numbers[i]:
-            x = constant(program, x, computed)
+            x = constant(x, computed)
         elif op in _LOGICAL:
             x = x if x.dtype is None else program._cast(x, _BOOL)
         elif computed is not None:
@@ -130,6 +131,31 @@ def make(op: str, program: Any, operands: Sequence[Any], variant: str = "", name
         inputs.append(x)
     result: Expression = program._step("map", inputs, {"op": op}, variant, name, _result(op, computed))
     return result
+
+
+# Operations that may come out as another one, or that compute these operands in another dtype.
+_REWRITTEN = (*_ROUNDING, *_OF_INT8, "abs", "real", "conj", "imag")
+
+
+def of_one_dtype(op: str, program: Any, operands: Sequence[Any]) -> "Expression":
+    """The expression of an operation on expressions of one known dtype and numbers that are its elements, which need no
+    promotion. The condition of a "where" is an expression of bool."""
+    dtype = next(x._dtype for x in reversed(operands) if not promotion.is_number(x))
+    result = _result_of_one_dtype(op, dtype)
+    if result is None:
+        return make(op, program, operands)
+    inputs = [constant(x, dtype) if promotion.is_number(x) else x for x in operands]
+    made: Expression = program._step("map", inputs, {"op": op}, "", "", result)
+    return made
+
+
+@functools.lru_cache(maxsize=1024)
+def _result_of_one_dtype(op: str, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+    """The dtype of an operation on operands of this dtype; None if it computes in another one, or is rewritten."""
+    row = ROWS[op]
+    if op in _REWRITTEN or kind_of(dtype) not in row.takes or row.wide and dtype in _HALVES:
+        return None
+    return _result(op, dtype)
 
 
 _COMPARISONS: dict[str, Any] = {"equal": operator.eq, "not_equal": operator.ne, "less": operator.lt,
@@ -181,7 +207,7 @@ def _unchanged(op: str, given: Sequence[Any], dtype: np.dtype[Any]) -> "Expressi
         copy: Expression = x.program.cast(x, dtype)
         return copy
     if op == "imag" and kind != "c":
-        return make("where", x.program, (False, x, constant(x.program, 0, dtype)))
+        return make("where", x.program, (False, x, constant(0, dtype)))
     # NumPy computes these powers so, too.
     if op == "pow" and isinstance(given[1], (int, float)) and not isinstance(given[1], bool) and x.dtype == dtype:
         if given[1] == 2 and kind in "iuf":
@@ -193,7 +219,7 @@ def _unchanged(op: str, given: Sequence[Any], dtype: np.dtype[Any]) -> "Expressi
 
 def _condition(program: Any, x: Any, is_number: bool) -> Any:
     if is_number:
-        return constant(program, bool(x), _BOOL)
+        return constant(bool(x), _BOOL)
     return x if x.dtype is None else program._cast(x, _BOOL)
 
 
@@ -236,10 +262,26 @@ _PREDICATES = ("equal", "not_equal", "less", "less_equal", "greater", "greater_e
                "signbit")
 
 
-def constant(program: Any, number: Any, dtype: np.dtype[Any] | None) -> "Expression":
-    """A number as an operand of a map. dtype: None for a NumPy scalar beside an operand whose dtype is not known."""
+# Numbers in maps, by dtype, class and text, which tells -0.0 from 0.0. Forgotten all at once when they are too many.
+_constants: dict[Any, "Expression"] = {}
+_CONSTANTS_MAX = 1024
+
+
+def constant(number: Any, dtype: np.dtype[Any] | None) -> "Expression":
+    """A number as an operand of a map; the same one for the same number. dtype: None for a NumPy scalar beside an operand
+    whose dtype is not known."""
     if dtype is None:
         dtype = promotion.element(number, None).dtype
+    key = (dtype, number.__class__, repr(number))
+    found = _constants.get(key)
+    if found is None:
+        if len(_constants) >= _CONSTANTS_MAX:
+            _constants.clear()
+        found = _constants[key] = free.program._constant(_constant_fields(number, dtype), dtype)
+    return found
+
+
+def _constant_fields(number: Any, dtype: np.dtype[Any]) -> dict[str, Any]:
     kind = kind_of(dtype)
     fields: dict[str, Any] = {"dtype": data_type(dtype)}
     if fields["dtype"].startswith("DATA_TYPE_F8"):
@@ -255,10 +297,8 @@ def constant(program: Any, number: Any, dtype: np.dtype[Any] | None) -> "Express
         fields["real"], fields["imag"] = complex(number).real, complex(number).imag
     else:
         fields["real"] = float(number)
-    # 0.0 and -0.0 are told apart by their text.
     fields["text"] = repr(fields)
-    made: Expression = program._constant(fields, dtype)
-    return made
+    return fields
 
 
 def positive(x: Any) -> "Expression":

@@ -64,6 +64,9 @@ class Expression(Operators):
         self._refusal: errors.Error | None = None
         # What has the client that np.asarray computes this with, if no input has: of zeros_like(t), t.
         self._near: Any = None
+        self._signature: tuple[Any, ...] | None = None
+        # The line of the user's code that made this, where somebody keeps count of lines (xp).
+        self._line: Any = None
         # For an input that is sent with its last two axes swapped: the expression in the order in which it is sent.
         self._stored: Expression | None = None
 
@@ -108,6 +111,15 @@ class Expression(Operators):
         kind, fields, variant = self._operation
         return kind, self._inputs, tuple(fields.items()), variant
 
+    def _kept_signature(self) -> tuple[Any, ...]:
+        """What decides, beside its inputs, how this is computed."""
+        if self._operation is None:  # not kept, since it may be an input only now
+            return self.name, self._dtype, self.shape
+        if self._signature is None:
+            kind, fields, variant = self._operation
+            self._signature = kind, tuple(fields.items()), variant, self.name, self._dtype
+        return self._signature
+
     @property
     def program(self) -> "Program":
         """The program that this belongs to."""
@@ -148,6 +160,8 @@ class Expression(Operators):
             return None
         if self._operation.kind == "further":
             return inputs[0][1]
+        if self._operation.kind == "map" and len({shape for _, shape in inputs if shape}) <= 1:
+            return max((shape for _, shape in inputs), key=len)  # no broadcasting but of rank 0
         if self._operation.kind == "compress":
             return None  # known after the run
         try:

@@ -1,6 +1,7 @@
 """The steps that compute some expressions, as the server gets them."""
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +34,8 @@ class Graph(NamedTuple):
     program: core.Program
     # The inputs with their names, in the order in which they are sent.
     inputs: list[tuple[str, Expression]]
+    # The steps by name, in order.
+    steps: dict[str, Expression]
 
     def operands(self, given: Mapping[str, Any]) -> list[tuple[str, AnyOperand]]:
         """The operands to send, with `given` for placeholders. Raises TypeError for unknown and missing names, and for
@@ -70,6 +73,9 @@ def tensor_in(expression: Expression) -> Any:
     return None
 
 
+_serial = operator.attrgetter("_serial")
+
+
 def needed(outputs: Sequence[Expression]) -> list[Expression]:
     """All expressions that the given ones depend on, in an order in which they can be computed."""
     needed: set[Expression] = set()
@@ -79,17 +85,42 @@ def needed(outputs: Sequence[Expression]) -> list[Expression]:
         if x not in needed:
             needed.add(x)
             todo += x._inputs
-    return sorted(needed, key=lambda x: x._serial)
+    return sorted(needed, key=_serial)
+
+
+class _Steps(NamedTuple):
+    """The steps of a graph, without its expressions: each is known by its place among those that are needed."""
+
+    program: core.Program
+    inputs: list[tuple[str, int]]
+    steps: list[tuple[str, int]]
+
+
+# The steps of graphs that were alike, of which a loop makes many. Forgotten all at once when they are too many.
+_made: dict[Any, _Steps] = {}
+_MADE_MAX = 512
 
 
 def graph_of(outputs: Sequence[Expression]) -> Graph:
     if common([x.program for x in outputs]) is None:
         raise ValueError(f"of {', '.join(map(str, outputs))} one belongs to another program")
-    nodes = needed(outputs)
     for x in outputs:
         if x._operation is None:
             raise ValueError(f"{x} is an input, of which there is nothing to compute: the elements of a resident "
                              "tensor are what t.numpy() gives, or np.asarray(t)")
+    nodes = needed(outputs)
+    places = {x: i for i, x in enumerate(nodes)}
+    key = (tuple([(x._kept_signature(), *[places[y] for y in x._inputs]) for x in nodes]), *[places[x] for x in outputs])
+    made = _made.get(key)
+    if made is None:
+        made = _steps_of(nodes, places, outputs)
+        if len(_made) >= _MADE_MAX:
+            _made.clear()
+        _made[key] = made
+    return Graph(made.program, [(name, nodes[i]) for name, i in made.inputs], {name: nodes[i] for name, i in made.steps})
+
+
+def _steps_of(nodes: Sequence[Expression], places: Mapping[Expression, int], outputs: Sequence[Expression]) -> _Steps:
     given = [x.name for x in nodes if x.name]
     if len(set(given)) < len(given):
         raise ValueError(f"of the names {', '.join(given)} some are alike; a placeholder that is used several times is "
@@ -110,7 +141,8 @@ def graph_of(outputs: Sequence[Expression]) -> Graph:
     for x in made:
         if x._operation is not None and x._operation.kind == "further":
             further_of.setdefault(x._inputs[0], x)
-    steps = []
+    steps: list[tuple[str, int]] = []
+    messages = []
     for x in made:
         if x._operation is None:
             continue
@@ -124,9 +156,10 @@ def graph_of(outputs: Sequence[Expression]) -> Graph:
             fields = {**fields, "indices": names[further_of[x]]}
         if x in of_nodes and (kind != "cast" or len(of_nodes[x].members) > 1):  # a cast alone is a step of its own
             kind, (inputs, fields) = "map", maps.map_of(of_nodes[x], names)
-        steps.append({"name": names[x], "inputs": [names[y] for y in inputs], "variant": variant, kind: fields})
-    message = {"steps": steps, "outputs": [names[x] for x in outputs]}
-    return Graph(core.program(json.dumps(message)), [(names[x], x) for x in made if x._operation is None])
+        steps.append((names[x], places[x]))
+        messages.append({"name": names[x], "inputs": [names[y] for y in inputs], "variant": variant, kind: fields})
+    message = {"steps": messages, "outputs": [names[x] for x in outputs]}
+    return _Steps(core.program(json.dumps(message)), [(names[x], places[x]) for x in made if x._operation is None], steps)
 
 
 def distinct(outputs: Sequence[Expression], kept: Sequence[bool]) -> tuple[list[Expression], list[int]]:

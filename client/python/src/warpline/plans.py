@@ -40,13 +40,14 @@ class Plan(NamedTuple):
     """A call of Client.run. Outputs that are given several times are computed once.
 
     outs: the `out` of each result of the call. places: for each output that was given, its index in the call's results.
-    wanted: its `out`.
+    wanted: its `out`. graph: the steps and inputs of the call.
     """
 
     call: Call
     outs: list[Array | None]
     places: list[int]
     wanted: list[Array | None]
+    graph: graphs.Graph
 
     @property
     def copied_bytes(self) -> int:
@@ -102,7 +103,7 @@ def _plan(outputs: Sequence[Expression], program: Program | None, inputs: Mappin
         keeps[place] = one
     call = Call(graph.program, graph.operands(inputs or {}), calls.Keep(keeps, kept.ttl),
                 free_after=calls.freed_of(free_after))
-    return Plan(call, outs, places, wanted)
+    return Plan(call, outs, places, wanted, graph)
 
 
 def _are_same(a: Sequence[Expression], b: Sequence[Expression]) -> bool:

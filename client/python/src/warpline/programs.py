@@ -57,8 +57,6 @@ class Program:
         self._permuted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
         # Casts that promotion has made, by expression and data type.
         self._promoted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
-        # Numbers in maps, by their text.
-        self._constants: weakref.WeakValueDictionary[str, Expression] = weakref.WeakValueDictionary()
         self.outputs = tuple(x if isinstance(x, Expression) else self._expression(x) for x in outputs)
         # The expressions that the last run has computed, and their graph.
         self._graph: tuple[list[Expression], graphs.Graph] | None = None
@@ -152,12 +150,8 @@ class Program:
         return elementwise.make(op, self, operands, variant, name)
 
     def _constant(self, fields: Any, dtype: np.dtype[Any]) -> Expression:
-        """A number in a map; the same one for the same number."""
-        key = fields["text"]
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = Expression(self, "", (), Operation("constant", fields, ""), dtype=dtype)
-        return found
+        """A number in a map."""
+        return Expression(self, "", (), Operation("constant", fields, ""), dtype=dtype)
 
     def _cast(self, x: Expression, dtype: np.dtype[Any]) -> Expression:
         """x itself if it has the dtype, else a cast of it: the same one for the same x."""
@@ -227,7 +221,7 @@ class Program:
     def _step(self, kind: str, inputs: Sequence[Expression], fields: Any, variant: str, name: str,
               dtype: np.dtype[Any] | None = None) -> Expression:
         """dtype: that of the result, if the caller has chosen it."""
-        program = graphs.common([self, *[x.program for x in inputs]])
+        program = self if all(x._program is self for x in inputs) else graphs.common([self, *[x.program for x in inputs]])
         if program is None:
             raise ValueError(f"the inputs of a {kind} belong to different programs: {inputs}")
         if dtype is None:

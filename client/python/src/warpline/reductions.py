@@ -85,7 +85,7 @@ def _of_type(x: Any, number: Any, dtype: Any) -> Any:
         return number
     # Python's integers must fit, and NumPy's are converted.
     value = np.array(number, dtype) if type(number) is int else np.asarray(number).astype(dtype)
-    return elementwise.constant(x.program, value[()], dtype)
+    return elementwise.constant(value[()], dtype)
 
 
 def _mask_of(x: Any, mask: Any) -> "Expression":

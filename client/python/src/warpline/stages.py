@@ -21,6 +21,8 @@ def early(outputs: Sequence[Expression], copies: Collection[Expression] = ()) ->
     copies: outputs that only copy what earlier requests have computed: the last request makes them.
     """
     needed = [x for x in graphs.needed(outputs) if x not in copies]
+    if len(needed) <= _MAX_INPUTS and not any(map(_is_unsized, needed)):
+        return []
     # These read a result whose size is not known before, at any distance.
     late: set[Expression] = set()
     for x in needed:
@@ -89,8 +91,6 @@ def _is_made(x: Expression) -> bool:
 
 def _beyond_one_request(needed: Sequence[Expression], outputs: Sequence[Expression]) -> set[Expression]:
     """Returns what the first request leaves to others; nothing if all steps fit into one request."""
-    if len(needed) <= _MAX_INPUTS:
-        return set()
     groups = maps.groups(needed, outputs)
     steps = [x for x in needed if x._operation is not None and (x in groups or not maps.is_node(x)) and not _is_further(x)]
     if len(steps) <= _MAX_STEPS and sum(x._operation is None for x in needed) <= _MAX_INPUTS:

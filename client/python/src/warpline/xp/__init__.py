@@ -12,7 +12,7 @@ from math import e, inf, nan, pi
 
 import numpy as np
 
-from warpline.xp import linalg
+from warpline.xp import fft, linalg
 from warpline.xp._arrays import Array, Device
 from warpline.xp._creation import (
     arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril, triu, zeros,
@@ -27,10 +27,12 @@ from warpline.xp._functions import (
     repeat, reshape, result_type, roll, round, searchsorted, sign, signbit, sin, sinh, sort, sqrt, square, squeeze, stack, std,
     subtract, sum, take, take_along_axis, tan, tanh, tensordot, tile, trunc, unique_all, unique_counts, unique_inverse,
     unique_values, unstack, var, vecdot, where)
+from warpline.xp._errors import LeaseLost, QuotaFull, ServerLost
 from warpline.xp._fallback import Refused, config
 from warpline.xp._info import __array_namespace_info__
+from warpline.xp._profile import profile
 from warpline.xp._sessions import connect
-from warpline.xp._values import compute
+from warpline.xp._values import compute, compute_async
 
 __array_api_version__ = "2024.12"
 
@@ -40,3 +42,21 @@ int8, int16, int32, int64 = (np.dtype(f"i{size}") for size in (1, 2, 4, 8))
 uint8, uint16, uint32, uint64 = (np.dtype(f"u{size}") for size in (1, 2, 4, 8))
 float32, float64, complex64, complex128 = (np.dtype(name) for name in ("f4", "f8", "c8", "c16"))
 finfo, iinfo = np.finfo, np.iinfo
+
+__all__ = [
+    "Array", "Device", "LeaseLost", "QuotaFull", "Refused", "ServerLost", "__array_api_version__", "__array_namespace_info__",
+    "abs", "acos", "acosh", "add", "all", "any", "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype",
+    "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "bool", "broadcast_arrays", "broadcast_to", "can_cast", "ceil", "clip", "complex128", "complex64", "compute",
+    "compute_async", "concat", "config", "conj", "connect", "copysign", "cos", "cosh", "count_nonzero", "cumulative_prod",
+    "cumulative_sum", "diff", "divide", "e", "empty", "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "fft",
+    "finfo", "flip", "float32", "float64", "floor", "floor_divide", "from_dlpack", "full", "full_like", "greater",
+    "greater_equal", "hypot", "iinfo", "imag", "inf", "int16", "int32", "int64", "int8", "isdtype", "isfinite", "isinf",
+    "isnan", "less", "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean", "meshgrid", "min",
+    "minimum", "moveaxis", "multiply", "nan", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "ones", "ones_like",
+    "permute_dims", "pi", "positive", "pow", "prod", "profile", "real", "reciprocal", "remainder", "repeat", "reshape",
+    "result_type", "roll", "round", "searchsorted", "sign", "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze",
+    "stack", "std", "subtract", "sum", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "tril", "triu", "trunc",
+    "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var",
+    "vecdot", "where", "zeros", "zeros_like"]

@@ -1,5 +1,6 @@
 """Arrays of the standard, whose elements are on a server."""
 
+import functools
 import math
 import operator
 import sys
@@ -12,8 +13,9 @@ from warpline import creation, elementwise, indexing, selecting, views
 from warpline.dtypes import name_of
 from warpline.expressions import Expression
 from warpline.implements import NotHere
+from warpline.programs import FREE
 from warpline.residents import ResidentOperand
-from warpline.xp import _fallback, _sessions, _types
+from warpline.xp import _fallback, _lines, _sessions, _types
 
 if TYPE_CHECKING:
     from warpline.xp._sessions import Session
@@ -40,13 +42,14 @@ class Array:
     """
 
     __slots__ = ("_x", "_session", "_steps", "__weakref__")
-    __array_ufunc__ = None  # NumPy's arrays and scalars leave operators to this class
 
     def __init__(self, x: Expression, session: "Session", steps: int = 0) -> None:
         """steps: an upper bound of those that are pending."""
         self._x = x
         self._session = session
         self._steps = steps
+        if x._line is None:
+            x._line = _lines.current()
         if steps > _sessions.MAX_PENDING:
             self._steps = _sessions.pending(x)
             if self._steps > _sessions.MAX_PENDING:
@@ -118,6 +121,14 @@ class Array:
             raise ValueError("the elements are on a server: an array of them is a copy")
         array = self._session.fetch(self._x)
         return array.astype(array.dtype if dtype is None else dtype)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from warpline.xp import _numpy  # which needs this module
+        return _numpy.function(function, args, kwargs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from warpline.xp import _numpy
+        return _numpy.ufunc(ufunc, method, inputs, kwargs)
 
     def __dlpack__(self, *, stream: None = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
         if copy is False or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
@@ -449,20 +460,26 @@ _TAKES: dict[str, tuple[str, ...]] = {
 }
 
 
+@functools.lru_cache(maxsize=1024)
+def _takes(op: str, dtype: np.dtype[Any]) -> bool:
+    groups = _TAKES.get(op)
+    return groups is None or _types.group_of(dtype) in groups
+
+
 def check_group(op: str, dtype: np.dtype[Any]) -> None:
     """Raises TypeError unless the operation takes elements of this dtype."""
-    takes = _TAKES.get(op)
-    if takes is not None and _types.group_of(dtype) not in takes:
-        raise TypeError(f"{op} takes {' and '.join(takes)} arrays, not {dtype}")
+    if not _takes(op, dtype):
+        raise TypeError(f"{op} takes {' and '.join(_TAKES[op])} arrays, not {dtype}")
 
 
 def _of_operation(op: str, session: "Session", operands: tuple[Any, ...], steps: int) -> Array:
-    program = next(x.program for x in operands if isinstance(x, Expression))
+    """operands: expressions of one dtype, and numbers that it takes."""
     try:
-        return Array(elementwise.make(op, program, operands), session, steps)
+        return Array(elementwise.of_one_dtype(op, FREE, operands), session, steps)
     except NotHere as refusal:
         _fallback.check_wanted(refusal)
-        here = [session.fetch(x) if isinstance(x, Expression) else x for x in operands]
+        elements = iter(session.fetch_all([x for x in operands if isinstance(x, Expression)]))
+        here = [next(elements) if isinstance(x, Expression) else x for x in operands]
         return Array(session.input(np.asarray(_fallback.computed(op, here))), session)
 
 

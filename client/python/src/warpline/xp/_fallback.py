@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from warpline.implements import NotHere
+from warpline.xp import _lines, _profile
 
 
 class _Settings(threading.local):
@@ -49,3 +50,4 @@ def check_wanted(refusal: NotHere) -> None:
     """Raises Refused unless NumPy is to compute what the server lacks."""
     if _settings.fallback is None:
         raise Refused(f"{refusal}: xp.config(fallback='numpy') computes it on the client") from None
+    _profile.note(_lines.current(), fallbacks=1)

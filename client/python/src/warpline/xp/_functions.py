@@ -10,6 +10,7 @@ import numpy as np
 from warpline import elementwise, indexing, ordering, products, selecting, views
 from warpline.expressions import Expression
 from warpline.names import ReduceOp
+from warpline.programs import FREE
 from warpline.xp import _sessions, _types
 from warpline.xp._arrays import Array, binary, check_group, product, unary
 
@@ -340,7 +341,7 @@ def where(condition: Array, x1: Array | Number, x2: Array | Number, /) -> Array:
     dtype = functools.reduce(_types.common, [x.dtype for x in arrays])
     given = [x._x.program._cast(x._x, dtype) if isinstance(x, Array) else _types.number_for(dtype, x) for x in (x1, x2)]
     _sessions.of((condition, *arrays))
-    return condition._made(elementwise.where(condition._x, *given), *arrays)
+    return condition._made(elementwise.of_one_dtype("where", FREE, (condition._x, *given)), *arrays)
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
@@ -488,10 +489,10 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(moved[i] for i in range(moved.shape[0]))
 
 
-def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
+def reshape(x: Array, /, shape: int | tuple[int, ...], *, copy: bool | None = None) -> Array:
     if copy is False:
         raise ValueError("arrays never share memory: reshape makes a new one")
-    return _array("reshape", x)._made(views.reshape(x._x, tuple(shape)))
+    return _array("reshape", x)._made(views.reshape(x._x, (shape,) if isinstance(shape, int) else tuple(shape)))
 
 
 def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:

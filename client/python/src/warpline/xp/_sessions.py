@@ -3,18 +3,22 @@
 import math
 import os
 import threading
+import time
 import weakref
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpline import connecting, graphs
-from warpline.arrays import Operand
+from warpline import connecting, errors, graphs
+from warpline.arrays import AnyOperand, Operand
 from warpline.client import Client
 from warpline.expressions import Expression
+from warpline.plans import Plan, plan_stages
 from warpline.programs import FREE
+from warpline.reports import Execution
 from warpline.residents import ResidentOperand
+from warpline.xp import _errors, _lines, _profile
 
 if TYPE_CHECKING:
     from warpline.xp._arrays import Array
@@ -28,6 +32,15 @@ MAX_PENDING = 160
 _SMALL = 4096
 # Arrays of fewer bytes travel with requests, rather than by one of their own.
 _TINY = 256
+
+
+class _Flush(NamedTuple):
+    """The requests that compute expressions. fetched: those whose elements come here; kept: those that stay."""
+
+    fetched: Sequence[Expression]
+    kept: Sequence[Expression]
+    plans: Generator[Plan, list[Any], Any]
+    first: Plan
 
 
 class Session:
@@ -45,39 +58,96 @@ class Session:
 
     def input(self, array: np.ndarray[Any, Any]) -> Expression:
         """An array of NumPy as an operand: on the server, unless it is so small that it may travel with each request."""
-        return FREE.input(array.copy() if array.nbytes <= _TINY else self.client.put(array))
+        if array.nbytes <= _TINY:
+            return FREE.input(array.copy())
+        start = time.perf_counter()
+        try:
+            tensor = self.client.put(array)
+        except errors.Error as error:
+            raise _errors.of(error, {}, self.address) from error
+        if _profile.is_active():
+            _profile.note(_lines.current(), requests=1, sent_bytes=array.nbytes, seconds=time.perf_counter() - start)
+        return FREE.input(tensor)
 
     def compute(self, wanted: Sequence[Expression]) -> None:
         """Computes expressions, which stay on the server, by one request for each mask on the way."""
-        self._run(wanted, [])
+        with self._lock:
+            flush = self._flush_of(wanted, [])
+        if flush is not None:
+            self._results(flush)
 
     def fetch(self, x: Expression) -> np.ndarray[Any, Any]:
         """The elements of an expression, computed if need be. Nobody may change them."""
-        with self._lock:
-            operand = x._operand
-            if isinstance(operand, ResidentOperand):
-                return np.asarray(operand.tensor)
-            if operand is not None:
-                return operand.array
-            return self._run([], [x])[0]
+        return self.fetch_all([x])[0]
 
-    def _run(self, wanted: Sequence[Expression], fetched: Sequence[Expression]) -> list[np.ndarray[Any, Any]]:
+    def fetch_all(self, xs: Sequence[Expression]) -> list[np.ndarray[Any, Any]]:
+        """The elements of several expressions, of which those that are pending are computed together."""
         with self._lock:
-            # Results that cost much to compute stay on the server beside coming here.
-            costly = [x for x in fetched if x._operation is not None and x._operation.kind not in _CHEAP and _bytes(x) > _SMALL]
-            asked = [x for x in dict.fromkeys([*wanted, *costly]) if x._operation is not None]
-            kept = [*asked, *self._worth_keeping([*asked, *fetched])]
-            if not kept and not fetched:
-                return []
-            results = self.client.run(*fetched, *kept, keep=[False] * len(fetched) + [True] * len(kept))
-            results = list(results) if isinstance(results, tuple) else [results]
-            values = results[:len(fetched)]
-            for x, tensor in zip(kept, results[len(fetched):]):
-                _settle(x, ResidentOperand(tensor), tensor.shape)
-            for x, value in zip(fetched, values):
-                if x._operation is not None and value.nbytes <= _SMALL:
-                    _settle(x, Operand(value, any_order=False), value.shape)
-            return values
+            operands = [x._operand for x in xs]
+            pending = list(dict.fromkeys(x for x in xs if x._operand is None))
+            flush = self._flush_of([], pending) if pending else None
+        computed = {} if flush is None else dict(zip(pending, self._results(flush)))
+        return [computed[x] if operand is None else self._elements_of(operand) for x, operand in zip(xs, operands)]
+
+    def _elements_of(self, operand: AnyOperand) -> np.ndarray[Any, Any]:
+        return self._elements(operand.tensor) if isinstance(operand, ResidentOperand) else operand.array
+
+    def _elements(self, tensor: Any) -> np.ndarray[Any, Any]:
+        start = time.perf_counter()
+        try:
+            array: np.ndarray[Any, Any] = np.asarray(tensor)
+        except errors.Error as error:
+            raise _errors.of(error, {}, self.address) from error
+        if _profile.is_active():
+            _profile.note(_lines.current(), requests=1, received_bytes=array.nbytes, seconds=time.perf_counter() - start)
+        return array
+
+    def _flush_of(self, wanted: Sequence[Expression], fetched: Sequence[Expression]) -> "_Flush | None":
+        """Plans what computes these expressions; None if there is nothing to compute. Called with the lock, so that no
+        other thread changes the graph."""
+        # Results that cost much to compute stay on the server beside coming here.
+        costly = [x for x in fetched if x._operation is not None and x._operation.kind not in _CHEAP and _bytes(x) > _SMALL]
+        asked = [x for x in dict.fromkeys([*wanted, *costly]) if x._operation is not None]
+        kept = [*asked, *self._worth_keeping([*asked, *fetched])]
+        if not kept and not fetched:
+            return None
+        plans = plan_stages([*fetched, *kept], {}, [False] * len(fetched) + [True] * len(kept), None, None, ())
+        return _Flush(fetched, kept, plans, next(plans))
+
+    def _results(self, flush: "_Flush") -> list[np.ndarray[Any, Any]]:
+        """Sends a flush, without the lock. Returns what it fetches."""
+        plan = flush.first
+        while True:
+            computed = self._send(plan)
+            with self._lock:
+                try:
+                    plan = flush.plans.send(computed)
+                    continue
+                except StopIteration as end:
+                    results = list(end.value) if isinstance(end.value, tuple) else [end.value]
+                values = results[:len(flush.fetched)]
+                for x, tensor in zip(flush.kept, results[len(values):]):
+                    _settle(x, ResidentOperand(tensor), tensor.shape)
+                for x, value in zip(flush.fetched, values):
+                    if value.nbytes <= _SMALL:
+                        _settle(x, Operand(value, any_order=False), value.shape)
+                return values
+
+    def _send(self, plan: Plan) -> list[Any]:
+        taken: list[Execution] = []
+        report = taken.append if _profile.is_active() else None
+        start = time.perf_counter()
+        try:
+            results = self.client._send(plan.call, plan.outs, {"report": report})
+        except errors.Error as error:
+            raise _errors.of(error, plan.graph.steps, self.address) from error
+        if taken:
+            sent = sum(operand.array.nbytes for _, operand in plan.call.inputs if isinstance(operand, Operand))
+            received = sum(x.nbytes for x in results if isinstance(x, np.ndarray))
+            _profile.note(_lines.current(), requests=1, sent_bytes=sent, received_bytes=received,
+                          kernels=len(taken[0].variants), device_seconds=taken[0].stage_times.device,
+                          seconds=time.perf_counter() - start)
+        return results
 
     def _worth_keeping(self, asked: Sequence[Expression]) -> list[Expression]:
         """Finds what a request for these expressions computes on its way, and others will read: all but cheap steps, and
@@ -111,6 +181,8 @@ def _bytes(x: Expression) -> int:
 
 def _settle(x: Expression, operand: Any, shape: tuple[int, ...]) -> None:
     """Makes an expression that has been computed an input: what has made it may go."""
+    if x._operation is None:
+        return  # another thread has computed it, too
     x._operand, x._operation, x._inputs, x._near, x._stored = operand, None, (), None, None
     x._shape, x._has_inferred_shape = shape, True
 
