@@ -29,7 +29,7 @@ from warpline.xp._functions import (
     unique_values, unstack, var, vecdot, where)
 from warpline.xp._errors import LeaseLost, QuotaFull, ServerLost
 from warpline.xp._fallback import Refused, config
-from warpline.xp._info import __array_namespace_info__
+from warpline.xp._info import __array_namespace_info__, finfo, iinfo
 from warpline.xp._profile import profile
 from warpline.xp._sessions import connect
 from warpline.xp._values import compute, compute_async
@@ -41,7 +41,6 @@ bool = np.dtype(np.bool_)  # noqa: A001
 int8, int16, int32, int64 = (np.dtype(f"i{size}") for size in (1, 2, 4, 8))
 uint8, uint16, uint32, uint64 = (np.dtype(f"u{size}") for size in (1, 2, 4, 8))
 float32, float64, complex64, complex128 = (np.dtype(name) for name in ("f4", "f8", "c8", "c16"))
-finfo, iinfo = np.finfo, np.iinfo
 
 __all__ = [
     "Array", "Device", "LeaseLost", "QuotaFull", "Refused", "ServerLost", "__array_api_version__", "__array_namespace_info__",

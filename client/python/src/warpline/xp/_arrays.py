@@ -201,7 +201,11 @@ class Array:
 
     def _masked(self, mask: Any) -> "Array":
         """x[mask], whose shape depends on elements: computed at once."""
-        found = selecting.masked(self._x, mask)
+        x = self._x
+        if mask.ndim == 0:  # takes all or nothing, along a new axis
+            given = x.program._expression(mask if isinstance(mask, Expression) else np.asarray(mask))
+            x, mask = views.expand_dims(x, 0), views.reshape(given, (1,))
+        found = selecting.masked(x, mask)
         self._session.compute([found])
         return Array(found, self._session)
 
@@ -487,6 +491,8 @@ def unary(op: str, x: Array) -> Array:
     check_group(op, x.dtype)
     if op == "positive":
         return x._made(elementwise.positive(x._x))
+    if op in ("isnan", "isinf", "isfinite") and x.dtype.kind == "c":  # of either part, or of both
+        return binary("logical_and" if op == "isfinite" else "logical_or", unary(op, unary("real", x)), unary(op, unary("imag", x)))
     return _of_operation(op, x._session, (x._x,), 1 + x._steps)
 
 

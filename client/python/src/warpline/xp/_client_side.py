@@ -1,6 +1,6 @@
 """What the server lacks, computed by NumPy on the client where that was asked for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ def computed(what: str, function: Callable[..., Any], args: Sequence[Any], keywo
     """The result of a function of NumPy, whose arrays become arrays of the server. Raises Refused unless
     `config(fallback="numpy")` is in force."""
     _fallback.check_wanted(NotHere(f"the server has no {what}"))
-    arrays = list(_arrays_in([*args, *(keywords or {}).values()]))
+    arrays = list(arrays_in([*args, *(keywords or {}).values()]))
     session = _sessions.of(arrays)
     elements = dict(zip(map(id, arrays), session.fetch_all([x._x for x in arrays])))
     named = {name: _with_elements(x, elements) for name, x in (keywords or {}).items()}
@@ -23,12 +23,13 @@ def computed(what: str, function: Callable[..., Any], args: Sequence[Any], keywo
     return _sent(found, session)
 
 
-def _arrays_in(given: Sequence[Any]) -> Any:
+def arrays_in(given: Sequence[Any]) -> Iterator[Array]:
+    """The arrays among arguments, and in lists of them."""
     for x in given:
         if isinstance(x, Array):
             yield x
         elif isinstance(x, (list, tuple)):
-            yield from _arrays_in(x)
+            yield from arrays_in(x)
 
 
 def _with_elements(x: Any, elements: Mapping[int, np.ndarray[Any, Any]]) -> Any:

@@ -39,7 +39,11 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         return obj._made(obj._x.astype(np.dtype(dtype)))
     if copy is False:
         raise ValueError("the elements are not on a server yet: they are copied")
-    array = as_array(_values_of(obj))
+    values = _values_of(obj)
+    if dtype is not None and isinstance(values, (list, tuple, bool, int, float, complex)):
+        array = np.array(values, np.dtype(dtype))  # without a type in between, which may not hold all integers
+    else:
+        array = as_array(values)
     wanted = _default_of(array, obj) if dtype is None else np.dtype(dtype)
     array = array if array.dtype == wanted else array.astype(wanted)
     data_type(array.dtype)

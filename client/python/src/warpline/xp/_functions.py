@@ -11,7 +11,7 @@ from warpline import elementwise, indexing, ordering, products, selecting, views
 from warpline.expressions import Expression
 from warpline.names import ReduceOp
 from warpline.programs import FREE
-from warpline.xp import _sessions, _types
+from warpline.xp import _client_side, _sessions, _types
 from warpline.xp._arrays import Array, binary, check_group, product, unary
 
 Axes = int | tuple[int, ...] | None
@@ -379,11 +379,16 @@ def _converted_for(what: str, x: Array, dtype: Any) -> Array:
 
 
 def sum(x: Array, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    return _reduced("sum", _converted_for("sum", x, dtype), axis, keepdims)
+    return _wrapped(_reduced("sum", _converted_for("sum", x, dtype), axis, keepdims), dtype)
 
 
 def prod(x: Array, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    return _reduced("prod", _converted_for("prod", x, dtype), axis, keepdims)
+    return _wrapped(_reduced("prod", _converted_for("prod", x, dtype), axis, keepdims), dtype)
+
+
+def _wrapped(made: Array, dtype: Any) -> Array:
+    """The server's sums and products of narrow integers are 64 bits wide; modulo the dtype's they are those in it."""
+    return made if dtype is None else astype(made, dtype, copy=False)
 
 
 def _of_floats(what: str, x: Array) -> Array:
@@ -446,12 +451,25 @@ def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
 
 def cumulative_sum(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     given = _converted_for("cumulative_sum", x, dtype)
-    return given._made(ordering.cumulative_sum(given._x, axis=axis, include_initial=include_initial))
+    return _wrapped(given._made(ordering.cumulative_sum(given._x, axis=axis, include_initial=include_initial)), dtype)
 
 
 def cumulative_prod(x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     given = _converted_for("cumulative_prod", x, dtype)
-    return given._made(ordering.cumulative_prod(given._x, axis=axis, include_initial=include_initial))
+    if _types.group_of(given.dtype) == "complex floating-point":
+        return _cumulative_prod_here(given, axis, include_initial)
+    return _wrapped(given._made(ordering.cumulative_prod(given._x, axis=axis, include_initial=include_initial)), dtype)
+
+
+def _cumulative_prod_here(x: Array, axis: int | None, include_initial: bool) -> Array:
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"cumulative_prod needs an axis for an array of {x.ndim} axes")
+    along = 0 if axis is None else axis
+    products: Array = _client_side.computed("cumulative_prod of complex numbers", np.cumprod, [x], {"axis": along})
+    if not include_initial:
+        return products
+    first = np.ones([1 if i == along % x.ndim else size for i, size in enumerate(x.shape)], x.dtype)
+    return concat([Array(x._session.input(first), x._session), products], axis=along)
 
 
 def diff(x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None) -> Array:
@@ -507,7 +525,7 @@ def moveaxis(x: Array, source: int | tuple[int, ...], destination: int | tuple[i
     return _array("moveaxis", x)._made(views.moveaxis(x._x, source, destination))
 
 
-def expand_dims(x: Array, /, *, axis: int = 0) -> Array:
+def expand_dims(x: Array, /, axis: int = 0) -> Array:
     given = _array("expand_dims", x)
     if not -given.ndim - 1 <= axis <= given.ndim:
         raise IndexError(f"axis is {axis}, which is outside of [{-given.ndim - 1}, {given.ndim}]")
@@ -604,10 +622,25 @@ class UniqueInverse(NamedTuple):
 
 def _unique(x: Array, function: Any) -> list[Array]:
     """Computed at once, since the number of different elements depends on elements."""
-    found = function(_array("unique", x)._x)
+    if _types.group_of(_array("unique", x).dtype) == "complex floating-point":
+        return list(_client_side.computed("unique elements of complex numbers", _UNIQUE[function], [x]))
+    found = function(x._x)
     found = list(found) if isinstance(found, tuple) else [found]
     x._session.compute(found)
     return [Array(y, x._session) for y in found]
+
+
+def _unique_here(x: np.ndarray[Any, Any], *wanted: int) -> list[Any]:
+    """wanted: places among the values, the first places of each, the places in the values, and the counts."""
+    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
+    every = (values, first, inverse.reshape(x.shape), counts)
+    return [every[i] for i in wanted]
+
+
+# What NumPy computes instead.
+_UNIQUE: dict[Any, Any] = {
+    selecting.unique_values: lambda x: _unique_here(x, 0), selecting.unique_counts: lambda x: _unique_here(x, 0, 3),
+    selecting.unique_inverse: lambda x: _unique_here(x, 0, 2), selecting.unique_all: lambda x: _unique_here(x, 0, 1, 2, 3)}
 
 
 def unique_values(x: Array, /) -> Array:
@@ -682,9 +715,5 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Tells whether elements are promoted to a dtype without a loss, by the rules of the standard."""
-    dtype = from_.dtype if isinstance(from_, Array) else np.dtype(from_)
-    try:
-        return _types.common(dtype, np.dtype(to)) == np.dtype(to)
-    except TypeError:
-        return False
+    """Tells whether a dtype holds all elements of another one."""
+    return bool(np.can_cast(from_.dtype if isinstance(from_, Array) else np.dtype(from_), np.dtype(to)))

@@ -1,6 +1,6 @@
 """Tells what the namespace has, as the standard asks for it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,38 @@ from warpline.xp._functions import isdtype
 
 _DTYPES = {"bool": "?", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "uint8": "u1", "uint16": "u2", "uint32": "u4",
            "uint64": "u8", "float32": "f4", "float64": "f8", "complex64": "c8", "complex128": "c16"}
+
+
+class FInfo(NamedTuple):
+    """Limits of a floating-point dtype; of complex numbers, of their parts."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype[Any]
+
+
+class IInfo(NamedTuple):
+    """Limits of an integer dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: np.dtype[Any]
+
+
+def finfo(type: Any, /) -> FInfo:  # noqa: A002
+    """type: a dtype, or an array of it."""
+    limits = np.finfo(getattr(type, "dtype", type))
+    return FInfo(limits.bits, float(limits.eps), float(limits.max), float(limits.min), float(limits.smallest_normal), limits.dtype)
+
+
+def iinfo(type: Any, /) -> IInfo:  # noqa: A002
+    """type: a dtype, or an array of it."""
+    limits = np.iinfo(getattr(type, "dtype", type))
+    return IInfo(limits.bits, int(limits.max), int(limits.min), np.dtype(limits.dtype))
 
 
 class _Info:

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from warpline.elementwise import operation_of
-from warpline.xp import _client_side
+from warpline.expressions import Expression
+from warpline.implements import FUNCTIONS, NotHere, accepted
+from warpline.xp import _client_side, _sessions
+from warpline.xp._arrays import Array
 
 # Names in NumPy 1 of functions of the standard; those that have one name there and here are found by it.
 _NAMES = {"concatenate": "concat", "transpose": "permute_dims", "absolute": "abs", "amax": "max", "amin": "min", "swapaxes": "",
@@ -25,28 +28,57 @@ def _namespace() -> Any:
 
 
 def function(called: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """The result of a function of NumPy. Raises Refused for one that the standard lacks, unless NumPy is to compute it."""
+    """The result of a function of NumPy: that of the standard, or else what the server computes for tensors, such as
+    np.nanmean. Raises Refused for all others, unless NumPy is to compute them."""
     if called in _OF_SIZES and len(args) == 1 and not keywords:
         return _OF_SIZES[called](args[0])
     name = _NAMES.get(called.__name__, called.__name__)
     folder = _namespace().linalg if getattr(called, "__module__", "") == "numpy.linalg" else _namespace()
     ours = getattr(folder, name, None) if name else None
     given = None if ours is None or not inspect.isfunction(ours) else _rearranged(called, ours, args, keywords)
-    if ours is None or given is None:
-        return _client_side.computed(f"numpy.{called.__name__}", called, args, keywords)
-    return ours(*given[0], **given[1])
+    if ours is not None and given is not None:
+        return ours(*given[0], **given[1])
+    if called in FUNCTIONS:
+        try:
+            return _of_expressions(FUNCTIONS[called], args, accepted(called, FUNCTIONS[called], keywords))
+        except NotHere:
+            pass
+    return _client_side.computed(f"numpy.{called.__name__}", called, args, keywords)
+
+
+def _of_expressions(function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """The result of a function that computes what NumPy's does on the server."""
+    arrays = list(_client_side.arrays_in([*args, *keywords.values()]))
+    session = _sessions.of(arrays)
+    found = function(*map(_expressions, args), **{name: _expressions(x) for name, x in keywords.items()})
+    made = list(found) if isinstance(found, (list, tuple)) else [found]
+    session.compute([x for x in made if isinstance(x, Expression) and x.shape is None])  # as the size depends on elements
+    results = [Array(x, session, _sessions.pending(x)) if isinstance(x, Expression) else x for x in made]
+    return tuple(results) if isinstance(found, (list, tuple)) else results[0]
+
+
+def _expressions(x: Any) -> Any:
+    if isinstance(x, Array):
+        return x._x
+    return type(x)(map(_expressions, x)) if type(x) in (list, tuple) else x
 
 
 @functools.cache
-def _parameters(called: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(called).parameters
+def _signature(called: Callable[..., Any]) -> inspect.Signature | None:
+    """None for functions of NumPy 1 that do not tell theirs, such as concatenate."""
+    try:
+        return inspect.signature(called)
+    except ValueError:
+        return None
 
 
 def _rearranged(called: Callable[..., Any], ours: Callable[..., Any], args: Sequence[Any],
                 keywords: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
     """The arguments of NumPy's function as ours takes them; None if it has none of the same meaning."""
-    theirs, here = _parameters(called), _parameters(ours)
-    bound = inspect.signature(called).bind(*args, **keywords).arguments
+    signature, here = _signature(called), inspect.signature(ours).parameters
+    if signature is None:
+        return list(args), dict(keywords)
+    theirs, bound = signature.parameters, signature.bind(*args, **keywords).arguments
     given: list[Any] = []
     named: dict[str, Any] = {}
     for i, (name, value) in enumerate(bound.items()):

@@ -18,7 +18,7 @@ from warpline.plans import Plan, plan_stages
 from warpline.programs import FREE
 from warpline.reports import Execution
 from warpline.residents import ResidentOperand
-from warpline.xp import _errors, _lines, _profile
+from warpline.xp import _errors, _lines, _profile, _views
 
 if TYPE_CHECKING:
     from warpline.xp._arrays import Array
@@ -59,7 +59,7 @@ class Session:
     def input(self, array: np.ndarray[Any, Any]) -> Expression:
         """An array of NumPy as an operand: on the server, unless it is so small that it may travel with each request."""
         if array.nbytes <= _TINY:
-            return FREE.input(array.copy())
+            return self._here(FREE.input(array.copy()))
         start = time.perf_counter()
         try:
             tensor = self.client.put(array)
@@ -81,16 +81,35 @@ class Session:
         return self.fetch_all([x])[0]
 
     def fetch_all(self, xs: Sequence[Expression]) -> list[np.ndarray[Any, Any]]:
-        """The elements of several expressions, of which those that are pending are computed together."""
+        """The elements of several expressions, of which those that are pending are computed together. Of a small array all
+        elements come, so that a loop over its places takes one request."""
         with self._lock:
-            operands = [x._operand for x in xs]
-            pending = list(dict.fromkeys(x for x in xs if x._operand is None))
+            views = [_views.of(x) for x in xs]
+            wanted = [view.base if _bytes(view.base) <= _SMALL else x for x, view in zip(xs, views)]
+            operands = [x._operand for x in wanted]
+            pending = list(dict.fromkeys(x for x in wanted if x._operand is None))
             flush = self._flush_of([], pending) if pending else None
         computed = {} if flush is None else dict(zip(pending, self._results(flush)))
-        return [computed[x] if operand is None else self._elements_of(operand) for x, operand in zip(xs, operands)]
+        elements = [computed[x] if operand is None else self._elements_of(x, operand) for x, operand in zip(wanted, operands)]
+        return [whole if found is x else view.read(whole) for x, found, view, whole in zip(xs, wanted, views, elements)]
 
-    def _elements_of(self, operand: AnyOperand) -> np.ndarray[Any, Any]:
-        return self._elements(operand.tensor) if isinstance(operand, ResidentOperand) else operand.array
+    def _elements_of(self, x: Expression, operand: AnyOperand) -> np.ndarray[Any, Any]:
+        if not isinstance(operand, ResidentOperand):
+            return operand.array
+        array = self._elements(operand.tensor)
+        if array.nbytes <= _SMALL:
+            x._operand = Operand(array, any_order=False)
+            self._here(x)
+        return array
+
+    def _here(self, x: Expression) -> Expression:
+        """An input whose elements are here: what is made of it finds this session, as of tensors it finds their client."""
+        x._near = self
+        return x
+
+    def _compute(self, x: Expression) -> np.ndarray[Any, Any]:
+        """Elements that a function looks at before it makes its result."""
+        return self.fetch(x)
 
     def _elements(self, tensor: Any) -> np.ndarray[Any, Any]:
         start = time.perf_counter()
@@ -131,6 +150,7 @@ class Session:
                 for x, value in zip(flush.fetched, values):
                     if value.nbytes <= _SMALL:
                         _settle(x, Operand(value, any_order=False), value.shape)
+                        self._here(x)
                 return values
 
     def _send(self, plan: Plan) -> list[Any]:

@@ -11,6 +11,8 @@ from warpline.xp._arrays import Array
 from warpline.xp._creation import eye
 from warpline.xp._functions import (
     broadcast_to, conj, count_nonzero, matmul, matrix_transpose, moveaxis, stack, sum, tensordot, vecdot)
+from warpline.xp._functions import max as largest
+from warpline.xp._functions import min as smallest
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
            "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
@@ -55,7 +57,11 @@ def vector_norm(x: Array, /, *, axis: int | tuple[int, ...] | None = None, keepd
 
 
 def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    return x._made(composed.norm(x._x, ord, (-2, -1), keepdims))
+    if ord not in (2, -2, "nuc"):
+        return x._made(composed.norm(x._x, ord, (-2, -1), keepdims))
+    values = svdvals(x)
+    found = sum(values, axis=-1) if ord == "nuc" else largest(values, axis=-1) if ord == 2 else smallest(values, axis=-1)
+    return found[..., None, None] if keepdims else found
 
 
 def matrix_power(x: Array, n: int, /) -> Array:
