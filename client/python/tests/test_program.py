@@ -348,3 +348,9 @@ def test_errors_name_the_step(client):
     with pytest.raises(warpline.InvalidArgument, match='step "sums"') as caught:
         client.run(bad, x=np.ones((2, 3)))
     assert caught.value.violations[0].field == "program.steps[0].axes"
+
+
+def test_factors_that_are_equal_but_not_the_same(client):
+    t = client.put(np.ones(3))
+    for factor in (0.0, -0.0, 0.0):  # graphs that are alike are made once
+        assert np.signbit(client.run(warpline.program().scale(t, factor))).tolist() == [np.signbit(factor)] * 3

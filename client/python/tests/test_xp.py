@@ -350,6 +350,11 @@ def test_functions_of_numpy_take_arrays_of_the_server(session, requests):
         assert isinstance(got, xp.Array)
         agree(got, function(m, *args, **more))
     agree(np.mean(x, 0), m.mean(0))
+    agree(np.transpose(x), m.T, 0)
+    agree(np.squeeze(x[:, None]), m, 0)
+    for got, want in zip(np.broadcast_arrays(x, x[0]), np.broadcast_arrays(m, m[0])):
+        agree(got, want, 0)
+    agree(np.concatenate((x, x), 1), np.concatenate((m, m), 1), 0)
     agree(np.concatenate([x, x], axis=1), np.concatenate([m, m], axis=1), 0)
     agree(np.where(x > 0, x, 0.0), np.where(m > 0, m, 0.0), 0)
     agree(np.float64(2) * x, 2 * m)
@@ -366,6 +371,9 @@ def test_functions_of_numpy_take_arrays_of_the_server(session, requests):
         agree(np.cov(x), np.cov(m))
         agree(np.add.reduce(x), m.sum(0))
         agree(np.sum(x, axis=0, initial=3), m.sum(0) + 3)
+        with pytest.raises(ValueError, match="read-only"):  # an array of a server does not change so
+            np.fill_diagonal(x, 0)
+        agree(x, m, 0)
     # What the standard lacks, but the server computes.
     agree(np.median(x, axis=0), np.median(m, axis=0))
     agree(np.nanmean(x), m.mean())

@@ -10,7 +10,7 @@ import warpline.xp as xp
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs/xp.md"
 PROGRAMS = {}
-for block in re.findall(r"```python\n(def .*?)```", PAGE.read_text(), re.S):
+for block in re.findall(r"```python\n(from typing import Any\n.*?)```", PAGE.read_text(), re.S):
     exec(block, PROGRAMS)
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(size=(2000, 8))

@@ -117,7 +117,8 @@ class Expression(Operators):
             return self.name, self._dtype, self.shape
         if self._signature is None:
             kind, fields, variant = self._operation
-            self._signature = kind, tuple(fields.items()), variant, self.name, self._dtype
+            # By its text, since 0.0 and -0.0 are equal, but not the same.
+            self._signature = kind, repr(fields), variant, self.name, self._dtype
         return self._signature
 
     @property

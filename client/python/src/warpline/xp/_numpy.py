@@ -16,8 +16,8 @@ from warpline.xp import _client_side, _sessions
 from warpline.xp._arrays import Array
 
 # Names in NumPy 1 of functions of the standard; those that have one name there and here are found by it.
-_NAMES = {"concatenate": "concat", "transpose": "permute_dims", "absolute": "abs", "amax": "max", "amin": "min", "swapaxes": "",
-          "cumsum": "cumulative_sum", "cumprod": "cumulative_prod"}
+_NAMES = {"concatenate": "concat", "transpose": "permute_dims", "absolute": "abs", "amax": "max", "amin": "min",
+          "cumsum": "cumulative_sum", "cumprod": "cumulative_prod", "linspace": ""}  # linspace takes no arrays here
 # Parameters of NumPy's that the standard calls otherwise.
 _PARAMETERS = {"ddof": "correction"}
 _OF_SIZES: Mapping[Any, Callable[[Any], Any]] = {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: lambda x: x.size}
@@ -30,6 +30,8 @@ def _namespace() -> Any:
 def function(called: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """The result of a function of NumPy: that of the standard, or else what the server computes for tensors, such as
     np.nanmean. Raises Refused for all others, unless NumPy is to compute them."""
+    if called is np.transpose and len(args) == 1 and not keywords:  # the standard's names all axes
+        return _namespace().permute_dims(args[0], tuple(range(args[0].ndim))[::-1])
     if called in _OF_SIZES and len(args) == 1 and not keywords:
         return _OF_SIZES[called](args[0])
     name = _NAMES.get(called.__name__, called.__name__)
@@ -75,22 +77,24 @@ def _signature(called: Callable[..., Any]) -> inspect.Signature | None:
 def _rearranged(called: Callable[..., Any], ours: Callable[..., Any], args: Sequence[Any],
                 keywords: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
     """The arguments of NumPy's function as ours takes them; None if it has none of the same meaning."""
-    signature, here = _signature(called), inspect.signature(ours).parameters
-    if signature is None:
-        return list(args), dict(keywords)
-    theirs, bound = signature.parameters, signature.bind(*args, **keywords).arguments
+    signature, here = _signature(called), inspect.signature(ours)
     given: list[Any] = []
     named: dict[str, Any] = {}
-    for i, (name, value) in enumerate(bound.items()):
-        own = _PARAMETERS.get(name, name)
-        if i > 0 and own in here and here[own].kind is inspect.Parameter.KEYWORD_ONLY:
-            named[own] = value
-        elif value is theirs[name].default:
-            continue
-        elif len(given) < sum(x.kind is not inspect.Parameter.KEYWORD_ONLY for x in here.values()):
-            given.append(value)
-        else:
-            return None
+    if signature is None:
+        given, named = list(args), dict(keywords)
+    else:
+        for i, (name, value) in enumerate(signature.bind(*args, **keywords).arguments.items()):
+            own, theirs = _PARAMETERS.get(name, name), signature.parameters[name]
+            if theirs.kind is inspect.Parameter.VAR_POSITIONAL:
+                given += value
+            elif i > 0 and own in here.parameters and here.parameters[own].kind is inspect.Parameter.KEYWORD_ONLY:
+                named[own] = value
+            elif value is not theirs.default:
+                given.append(value)
+    try:
+        here.bind(*given, **named)
+    except TypeError:
+        return None
     return given, named
 
 

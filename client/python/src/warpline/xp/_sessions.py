@@ -85,12 +85,15 @@ class Session:
         elements come, so that a loop over its places takes one request."""
         with self._lock:
             views = [_views.of(x) for x in xs]
-            wanted = [view.base if _bytes(view.base) <= _SMALL else x for x, view in zip(xs, views)]
+            wanted = [view.base if view.base.shape is not None and _bytes(view.base) <= _SMALL else x
+                      for x, view in zip(xs, views)]
             operands = [x._operand for x in wanted]
             pending = list(dict.fromkeys(x for x in wanted if x._operand is None))
             flush = self._flush_of([], pending) if pending else None
         computed = {} if flush is None else dict(zip(pending, self._results(flush)))
         elements = [computed[x] if operand is None else self._elements_of(x, operand) for x, operand in zip(wanted, operands)]
+        for whole in elements:
+            whole.setflags(write=False)  # it may be an operand of later requests
         return [whole if found is x else view.read(whole) for x, found, view, whole in zip(xs, wanted, views, elements)]
 
     def _elements_of(self, x: Expression, operand: AnyOperand) -> np.ndarray[Any, Any]:

@@ -1,7 +1,7 @@
 """The extension fft. The server has no Fourier transforms: `warpline.xp.config(fallback="numpy")` computes them on the
 client; without it they are refused. What only moves elements is computed on the server."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,44 +28,23 @@ def _transformed(what: str, x: Array, **settings: Any) -> Array:
     return made
 
 
-def fft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
-    return _transformed("fft", x, n=n, axis=axis, norm=norm)
+def _along_one(what: str) -> Callable[..., Array]:
+    def transform(x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
+        return _transformed(what, x, n=n, axis=axis, norm=norm)
+    transform.__name__ = what
+    return transform
 
 
-def ifft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
-    return _transformed("ifft", x, n=n, axis=axis, norm=norm)
+def _along_several(what: str) -> Callable[..., Array]:
+    def transform(x: Array, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+                  norm: str = "backward") -> Array:
+        return _transformed(what, x, s=s, axes=axes, norm=norm)
+    transform.__name__ = what
+    return transform
 
 
-def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
-    return _transformed("rfft", x, n=n, axis=axis, norm=norm)
-
-
-def irfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
-    return _transformed("irfft", x, n=n, axis=axis, norm=norm)
-
-
-def hfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
-    return _transformed("hfft", x, n=n, axis=axis, norm=norm)
-
-
-def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
-    return _transformed("ihfft", x, n=n, axis=axis, norm=norm)
-
-
-def fftn(x: Array, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Array:
-    return _transformed("fftn", x, s=s, axes=axes, norm=norm)
-
-
-def ifftn(x: Array, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Array:
-    return _transformed("ifftn", x, s=s, axes=axes, norm=norm)
-
-
-def rfftn(x: Array, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Array:
-    return _transformed("rfftn", x, s=s, axes=axes, norm=norm)
-
-
-def irfftn(x: Array, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Array:
-    return _transformed("irfftn", x, s=s, axes=axes, norm=norm)
+fft, ifft, rfft, irfft, hfft, ihfft = map(_along_one, ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"))
+fftn, ifftn, rfftn, irfftn = map(_along_several, ("fftn", "ifftn", "rfftn", "irfftn"))
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
