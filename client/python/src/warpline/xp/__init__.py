@@ -17,16 +17,21 @@ from warpline.xp._arrays import Array, Device
 from warpline.xp._creation import (
     arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril, triu, zeros,
     zeros_like)
-from warpline.xp._functions import (
-    abs, acos, acosh, add, all, any, argmax, argmin, argsort, asin, asinh, astype, atan, atan2, atanh, bitwise_and, bitwise_invert,
-    bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor, broadcast_arrays, broadcast_to, can_cast, ceil, clip, concat,
-    conj, copysign, cos, cosh, count_nonzero, cumulative_prod, cumulative_sum, diff, divide, equal, exp, expand_dims, expm1, flip,
-    floor, floor_divide, greater, greater_equal, hypot, imag, isdtype, isfinite, isinf, isnan, less, less_equal, log, log1p, log2,
-    log10, logaddexp, logical_and, logical_not, logical_or, logical_xor, matmul, matrix_transpose, max, maximum, mean, min, minimum,
-    moveaxis, multiply, negative, nextafter, nonzero, not_equal, permute_dims, positive, pow, prod, real, reciprocal, remainder,
-    repeat, reshape, result_type, roll, round, searchsorted, sign, signbit, sin, sinh, sort, sqrt, square, squeeze, stack, std,
-    subtract, sum, take, take_along_axis, tan, tanh, tensordot, tile, trunc, unique_all, unique_counts, unique_inverse,
-    unique_values, unstack, var, vecdot, where)
+from warpline.xp._data_types import astype, can_cast, isdtype, result_type
+from warpline.xp._elementwise import (
+    abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_invert, bitwise_left_shift, bitwise_or,
+    bitwise_right_shift, bitwise_xor, ceil, clip, conj, copysign, cos, cosh, divide, equal, exp, expm1, floor, floor_divide,
+    greater, greater_equal, hypot, imag, isfinite, isinf, isnan, less, less_equal, log, log10, log1p, log2, logaddexp,
+    logical_and, logical_not, logical_or, logical_xor, maximum, minimum, multiply, negative, nextafter, not_equal, positive,
+    pow, real, reciprocal, remainder, round, sign, signbit, sin, sinh, sqrt, square, subtract, tan, tanh, trunc, where)
+from warpline.xp._manipulation import (
+    broadcast_arrays, broadcast_to, concat, expand_dims, flip, matrix_transpose, moveaxis, permute_dims, repeat, reshape, roll,
+    squeeze, stack, tile, unstack)
+from warpline.xp._products import matmul, tensordot, vecdot
+from warpline.xp._reductions import all, any, argmax, argmin, count_nonzero, max, mean, min, prod, std, sum, var
+from warpline.xp._scans import cumulative_prod, cumulative_sum, diff
+from warpline.xp._searching import (
+    argsort, nonzero, searchsorted, sort, take, take_along_axis, unique_all, unique_counts, unique_inverse, unique_values)
 from warpline.xp._errors import LeaseLost, QuotaFull, ServerLost
 from warpline.xp._fallback import Refused, config
 from warpline.xp._info import __array_namespace_info__, finfo, iinfo

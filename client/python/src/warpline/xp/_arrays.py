@@ -16,6 +16,7 @@ from warpline.implements import NotHere
 from warpline.programs import FREE
 from warpline.residents import ResidentOperand
 from warpline.xp import _fallback, _lines, _sessions, _types
+from warpline.xp._operators import Operators
 
 if TYPE_CHECKING:
     from warpline.xp._sessions import Session
@@ -34,7 +35,7 @@ class Device(NamedTuple):
         return f"{self.server}/{self.ordinal}"
 
 
-class Array:
+class Array(Operators):
     """An array of the Python array API standard on a server. Operations are computed when a value is looked at: by print,
     float, bool, np.asarray, a mask or warpline.xp.compute. Shape and dtype are always known.
 
@@ -298,143 +299,8 @@ class Array:
         self._x, self._steps = made._x, made._steps
         return self
 
-    def __add__(self, other: Any) -> "Array":
-        return self._binary("add", other)
-
-    def __radd__(self, other: Any) -> "Array":
-        return self._binary("add", other, True)
-
-    def __iadd__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("add", other))
-
-    def __sub__(self, other: Any) -> "Array":
-        return self._binary("subtract", other)
-
-    def __rsub__(self, other: Any) -> "Array":
-        return self._binary("subtract", other, True)
-
-    def __isub__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("subtract", other))
-
-    def __mul__(self, other: Any) -> "Array":
-        return self._binary("multiply", other)
-
-    def __rmul__(self, other: Any) -> "Array":
-        return self._binary("multiply", other, True)
-
-    def __imul__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("multiply", other))
-
-    def __truediv__(self, other: Any) -> "Array":
-        return self._binary("divide", other)
-
-    def __rtruediv__(self, other: Any) -> "Array":
-        return self._binary("divide", other, True)
-
-    def __itruediv__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("divide", other))
-
-    def __floordiv__(self, other: Any) -> "Array":
-        return self._binary("floor_divide", other)
-
-    def __rfloordiv__(self, other: Any) -> "Array":
-        return self._binary("floor_divide", other, True)
-
-    def __ifloordiv__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("floor_divide", other))
-
-    def __mod__(self, other: Any) -> "Array":
-        return self._binary("remainder", other)
-
-    def __rmod__(self, other: Any) -> "Array":
-        return self._binary("remainder", other, True)
-
-    def __imod__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("remainder", other))
-
-    def __pow__(self, other: Any) -> "Array":
-        return self._binary("pow", other)
-
-    def __rpow__(self, other: Any) -> "Array":
-        return self._binary("pow", other, True)
-
-    def __ipow__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("pow", other))
-
-    def __and__(self, other: Any) -> "Array":
-        return self._binary("bitwise_and", other)
-
-    def __rand__(self, other: Any) -> "Array":
-        return self._binary("bitwise_and", other, True)
-
-    def __iand__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("bitwise_and", other))
-
-    def __or__(self, other: Any) -> "Array":
-        return self._binary("bitwise_or", other)
-
-    def __ror__(self, other: Any) -> "Array":
-        return self._binary("bitwise_or", other, True)
-
-    def __ior__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("bitwise_or", other))
-
-    def __xor__(self, other: Any) -> "Array":
-        return self._binary("bitwise_xor", other)
-
-    def __rxor__(self, other: Any) -> "Array":
-        return self._binary("bitwise_xor", other, True)
-
-    def __ixor__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("bitwise_xor", other))
-
-    def __lshift__(self, other: Any) -> "Array":
-        return self._binary("bitwise_left_shift", other)
-
-    def __rlshift__(self, other: Any) -> "Array":
-        return self._binary("bitwise_left_shift", other, True)
-
-    def __ilshift__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("bitwise_left_shift", other))
-
-    def __rshift__(self, other: Any) -> "Array":
-        return self._binary("bitwise_right_shift", other)
-
-    def __rrshift__(self, other: Any) -> "Array":
-        return self._binary("bitwise_right_shift", other, True)
-
-    def __irshift__(self, other: Any) -> "Array":
-        return self._in_place(self._binary("bitwise_right_shift", other))
-
-    def __eq__(self, other: Any) -> "Array":  # type: ignore[override]
-        return self._binary("equal", other)
-
-    def __ne__(self, other: Any) -> "Array":  # type: ignore[override]
-        return self._binary("not_equal", other)
-
-    def __lt__(self, other: Any) -> "Array":
-        return self._binary("less", other)
-
-    def __le__(self, other: Any) -> "Array":
-        return self._binary("less_equal", other)
-
-    def __gt__(self, other: Any) -> "Array":
-        return self._binary("greater", other)
-
-    def __ge__(self, other: Any) -> "Array":
-        return self._binary("greater_equal", other)
-
-    def __neg__(self) -> "Array":
-        return unary("negative", self)
-
-    def __pos__(self) -> "Array":
-        return unary("positive", self)
-
-    def __abs__(self) -> "Array":
-        return unary("abs", self)
-
-    def __invert__(self) -> "Array":
-        return unary("bitwise_invert", self)
+    def _unary(self, op: str) -> "Array":
+        return unary(op, self)
 
     def __matmul__(self, other: Any) -> Any:
         return product(self, other) if isinstance(other, Array) else NotImplemented

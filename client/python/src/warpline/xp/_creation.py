@@ -11,7 +11,7 @@ from warpline.dtypes import data_type
 from warpline.expressions import Expression
 from warpline.xp import _sessions, _types
 from warpline.xp._arrays import Array, Device
-from warpline.xp._functions import broadcast_arrays, reshape
+from warpline.xp._manipulation import broadcast_arrays, reshape
 
 
 def _session_of(device: Any) -> _sessions.Session:

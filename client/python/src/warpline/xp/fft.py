@@ -9,7 +9,7 @@ import numpy as np
 from warpline.xp import _client_side
 from warpline.xp._arrays import Array
 from warpline.xp._creation import asarray
-from warpline.xp._functions import roll
+from warpline.xp._manipulation import roll
 
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft", "rfftfreq",
            "rfftn"]

@@ -9,10 +9,12 @@ from warpline import composed, views
 from warpline.xp import _client_side, _types
 from warpline.xp._arrays import Array
 from warpline.xp._creation import eye
-from warpline.xp._functions import (
-    broadcast_to, conj, count_nonzero, matmul, matrix_transpose, moveaxis, stack, sum, tensordot, vecdot)
-from warpline.xp._functions import max as largest
-from warpline.xp._functions import min as smallest
+from warpline.xp._elementwise import conj
+from warpline.xp._manipulation import broadcast_to, matrix_transpose, moveaxis, stack
+from warpline.xp._products import matmul, tensordot, vecdot
+from warpline.xp._reductions import count_nonzero, sum
+from warpline.xp._reductions import max as largest
+from warpline.xp._reductions import min as smallest
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
            "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
