@@ -124,16 +124,14 @@ class Array(Operators):
         return array.astype(array.dtype if dtype is None else dtype)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from warpline.xp import _numpy  # which needs this module
         if not all(issubclass(kind, (Array, np.ndarray)) for kind in types):
             return NotImplemented
-        return _numpy.function(function, args, kwargs)
+        return self.__array_namespace__()._numpy.function(function, args, kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from warpline.xp import _numpy
         if not all(isinstance(x, (Array, np.ndarray)) or not hasattr(x, "__array_ufunc__") for x in inputs if not np.isscalar(x)):
             return NotImplemented  # as xarray's, which hold arrays of this class
-        return _numpy.ufunc(ufunc, method, inputs, kwargs)
+        return self.__array_namespace__()._numpy.ufunc(ufunc, method, inputs, kwargs)
 
     def __dlpack__(self, *, stream: None = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
         if copy is False or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
