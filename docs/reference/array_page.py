@@ -80,7 +80,8 @@ This page is generated: `/usr/bin/python3 -B docs/reference`. Its sources are `{
 
 A map step has these as its nodes (`MapOp` in [warpline.proto](../proto/warpline/v1/warpline.proto)). In Python they are operators, functions of NumPy and
 `Program.elementwise`. The error is that of f32 and f64 results. "exact" means that a result is rounded once. Results of
-f16 and bf16 are computed in f32 and rounded. Complex results have no such bound. The ulp of `logaddexp` is that of the larger
+f16 and bf16 are computed in f32 and rounded. Of a complex function, `divide`, `sign` and `sqrt` too, each part
+is off by at most 8 ulp of the larger part; of `pow` this times 1 + |y log x|. The ulp of `logaddexp` is that of the larger
 of its operands, as the result may be near 0.
 
 """ + table(["operation", "operands", "types", "result", "error, at most"], operations),
@@ -95,7 +96,7 @@ functions that call the method of their name (`np.sum`, `np.clip`, `np.transpose
 
 `np.vecdot`, `np.matrix_transpose`, `np.cumulative_sum`, `np.unique_values` and others that NumPy 2 brought need NumPy 2. All other
 functions, and most options and types of those above that the server lacks, fetch the elements and compute in the client, with a
-`WarplinePerformanceWarning` for each function and line of your code. Refused are sorts, medians and variances of complex numbers, sums of floats as
+`WarplinePerformanceWarning` for each function and line of your code. Refused are medians and variances of complex numbers, sums of floats as
 integers, `order="F"`, a q of two axes, what writes into a tensor, such as `np.add.at`, and `out=`. Where NumPy itself goes on after a refusal,
 as in `np.clip(t, 1, 2, out=z)`, z has the values, with a warning.""",
              f"""## Functions of the standard

@@ -48,7 +48,8 @@ template <typename Function, int kOperands, typename T>
   if constexpr (kOperands == 1) {
     auto* to = static_cast<decltype(Function::Apply(T{}))*>(block.to);
 #ifdef WARPLINE_HAS_VECTOR_MATH
-    if constexpr (VectorMath<Function>::kHas) return ApplyToVectors<Function>(x, to, count);
+    if constexpr (VectorMath<Function>::kHas && std::is_floating_point_v<T>)
+      return ApplyToVectors<Function>(x, to, count);
 #endif
 #pragma GCC ivdep
     for (int i = 0; i < count; ++i) to[i] = Function::Apply(x[i]);

@@ -177,7 +177,7 @@ class Lowering {
     const DType type = TypeOfValue(instruction.from[node.op == MapOp::kWhere ? 1 : 0]);
     const MapOp op = type == DType::kBool ? OnBools(node.op) : node.op;
     instruction.code = CodeOf(op, WithoutSign(op, NumberTypeOf(type)));
-    if (RowOf(op).weight == MapWeight::kHeavy) code_.weight = MapWeight::kHeavy;
+    if (WeightOf(op, type) == MapWeight::kHeavy) code_.weight = MapWeight::kHeavy;
     code_.instructions.push_back(instruction);
     results_.push_back(num_inputs_ + index);
   }

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "kernels/host_device.h"
+#include "kernels/map/complex_functions.h"
 #include "kernels/map/complex_number.h"
 #include "kernels/map/fmod.h"
 #include "kernels/saturating_cast.h"
@@ -57,7 +58,7 @@ struct Subtract {
 struct Multiply {
   WARPLINE_FN T Apply(T x, T y) {
     if constexpr (kIsComplex<T>) {
-      return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+      return Product(x, y);
     } else if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(Modular<T>(x) * Modular<T>(y));
     } else {
@@ -67,17 +68,9 @@ struct Multiply {
 };
 
 struct Divide {
-  // Complex numbers use the method of R. Smith, "Algorithm 116: Complex division", 1962: with the quotient of
-  // the divisor's parts, their squares cannot overflow.
   WARPLINE_FN T Apply(T x, T y) {
     if constexpr (kIsComplex<T>) {
-      const bool wide = std::fabs(y.re) >= std::fabs(y.im);
-      const auto large = wide ? y.re : y.im, small = wide ? y.im : y.re;
-      if (large == 0 && small == 0) return {x.re / std::fabs(y.re), x.im / std::fabs(y.re)};
-      const auto ratio = small / large;
-      const auto scale = 1 / (large + small * ratio);
-      if (wide) return {(x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale};
-      return {(x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale};
+      return Quotient(x, y);
     } else {
       return x / y;
     }
@@ -143,6 +136,8 @@ struct Pow {
         square *= square;
       }
       return static_cast<T>(power);
+    } else if constexpr (kIsComplex<T>) {
+      return ComplexPow(x, y);
     } else {
       return std::pow(x, y);
     }
@@ -177,7 +172,9 @@ struct Abs {
 
 struct Sign {
   WARPLINE_FN T Apply(T x) {
-    if constexpr (std::is_unsigned_v<T>) {
+    if constexpr (kIsComplex<T>) {
+      return ComplexSign(x);
+    } else if constexpr (std::is_unsigned_v<T>) {
       return x != 0;
     } else {
       return IsNaN(x) ? x : static_cast<T>((x > 0) - (x < 0));
@@ -276,20 +273,42 @@ struct Trunc {
 };
 // Rounds halves to the even neighbour.
 struct Round {
-  WARPLINE_FN T Apply(T x) { return std::rint(x); }
-};
-struct Sqrt {
-  WARPLINE_FN T Apply(T x) { return std::sqrt(x); }
+  WARPLINE_FN T Apply(T x) {
+    if constexpr (kIsComplex<T>) {
+      return {std::rint(x.re), std::rint(x.im)};
+    } else {
+      return std::rint(x);
+    }
+  }
 };
 
+// A complex number is infinite or NaN if a part of it is.
 struct IsNan {
-  WARPLINE_FN Truth Apply(T x) { return IsNaN(x); }
+  WARPLINE_FN Truth Apply(T x) {
+    if constexpr (kIsComplex<T>) {
+      return IsNaN(x.re) || IsNaN(x.im);
+    } else {
+      return IsNaN(x);
+    }
+  }
 };
 struct IsInf {
-  WARPLINE_FN Truth Apply(T x) { return std::isinf(x); }
+  WARPLINE_FN Truth Apply(T x) {
+    if constexpr (kIsComplex<T>) {
+      return std::isinf(x.re) || std::isinf(x.im);
+    } else {
+      return std::isinf(x);
+    }
+  }
 };
 struct IsFinite {
-  WARPLINE_FN Truth Apply(T x) { return std::isfinite(x); }
+  WARPLINE_FN Truth Apply(T x) {
+    if constexpr (kIsComplex<T>) {
+      return std::isfinite(x.re) && std::isfinite(x.im);
+    } else {
+      return std::isfinite(x);
+    }
+  }
 };
 struct SignBit {
   WARPLINE_FN Truth Apply(T x) { return std::signbit(x); }
@@ -311,26 +330,45 @@ struct Conj {
   WARPLINE_FN T Apply(T x) { return {x.re, -x.im}; }
 };
 
-struct Exp {
-  WARPLINE_FN T Apply(T x) { return std::exp(x); }
-};
+// A function of the C library and, for complex numbers, `of_complex`.
+#define WARPLINE_FUNCTION(identifier, name, of_complex) \
+  struct identifier {                                   \
+    WARPLINE_FN T Apply(T x) {                          \
+      if constexpr (kIsComplex<T>) {                    \
+        return of_complex;                              \
+      } else {                                          \
+        return std::name(x);                            \
+      }                                                 \
+    }                                                   \
+  };
+#define WARPLINE_OF_LIBRARY(identifier, name) \
+  WARPLINE_FUNCTION(identifier, name, FromLibrary(complex_library::name(ToLibrary(x))))
+
+WARPLINE_FUNCTION(Exp, exp, ComplexExp(x))
+WARPLINE_FUNCTION(Expm1, expm1, ComplexExpm1(x))
+WARPLINE_FUNCTION(Log, log, ComplexLog(x))
+WARPLINE_FUNCTION(Log1p, log1p, ComplexLog1p(x))
+WARPLINE_FUNCTION(Log2, log2, ComplexLog2(x))
+WARPLINE_FUNCTION(Log10, log10, ComplexLog10(x))
+WARPLINE_OF_LIBRARY(Sqrt, sqrt)
+WARPLINE_OF_LIBRARY(Sin, sin)
+WARPLINE_OF_LIBRARY(Cos, cos)
+WARPLINE_OF_LIBRARY(Tan, tan)
+WARPLINE_OF_LIBRARY(Asin, asin)
+WARPLINE_OF_LIBRARY(Acos, acos)
+WARPLINE_OF_LIBRARY(Atan, atan)
+WARPLINE_OF_LIBRARY(Sinh, sinh)
+WARPLINE_OF_LIBRARY(Cosh, cosh)
+WARPLINE_OF_LIBRARY(Tanh, tanh)
+WARPLINE_OF_LIBRARY(Asinh, asinh)
+WARPLINE_OF_LIBRARY(Acosh, acosh)
+WARPLINE_OF_LIBRARY(Atanh, atanh)
+
+#undef WARPLINE_OF_LIBRARY
+#undef WARPLINE_FUNCTION
+
 struct Exp2 {
   WARPLINE_FN T Apply(T x) { return std::exp2(x); }
-};
-struct Expm1 {
-  WARPLINE_FN T Apply(T x) { return std::expm1(x); }
-};
-struct Log {
-  WARPLINE_FN T Apply(T x) { return std::log(x); }
-};
-struct Log2 {
-  WARPLINE_FN T Apply(T x) { return std::log2(x); }
-};
-struct Log10 {
-  WARPLINE_FN T Apply(T x) { return std::log10(x); }
-};
-struct Log1p {
-  WARPLINE_FN T Apply(T x) { return std::log1p(x); }
 };
 struct LogAddExp {
   WARPLINE_FN T Apply(T x, T y) {
@@ -343,49 +381,12 @@ struct LogAddExp {
 struct Hypot {
   WARPLINE_FN T Apply(T x, T y) { return std::hypot(x, y); }
 };
-struct Sin {
-  WARPLINE_FN T Apply(T x) { return std::sin(x); }
-};
-struct Cos {
-  WARPLINE_FN T Apply(T x) { return std::cos(x); }
-};
-struct Tan {
-  WARPLINE_FN T Apply(T x) { return std::tan(x); }
-};
-struct Asin {
-  WARPLINE_FN T Apply(T x) { return std::asin(x); }
-};
-struct Acos {
-  WARPLINE_FN T Apply(T x) { return std::acos(x); }
-};
-struct Atan {
-  WARPLINE_FN T Apply(T x) { return std::atan(x); }
-};
 struct Atan2 {
   WARPLINE_FN T Apply(T x, T y) { return std::atan2(x, y); }
-};
-struct Sinh {
-  WARPLINE_FN T Apply(T x) { return std::sinh(x); }
-};
-struct Cosh {
-  WARPLINE_FN T Apply(T x) { return std::cosh(x); }
-};
-struct Tanh {
-  WARPLINE_FN T Apply(T x) { return std::tanh(x); }
-};
-struct Asinh {
-  WARPLINE_FN T Apply(T x) { return std::asinh(x); }
-};
-struct Acosh {
-  WARPLINE_FN T Apply(T x) { return std::acosh(x); }
-};
-struct Atanh {
-  WARPLINE_FN T Apply(T x) { return std::atanh(x); }
 };
 struct Erf {
   WARPLINE_FN T Apply(T x) { return std::erf(x); }
 };
-
 struct Cbrt {
   WARPLINE_FN T Apply(T x) { return std::cbrt(x); }
 };

@@ -223,8 +223,8 @@ __device__ __forceinline__ Place PlaceOf(unsigned place, unsigned threads) {
 
 // Functions that need many registers or instructions are not inlined, because the kernel has dozens of them.
 template <MapOp kOp, typename T>
-inline constexpr bool kCalls = RowOf(kOp).weight == MapWeight::kHeavy ||
-                               (RowOf(kOp).max_ulp > 0 && !std::is_same_v<T, float>);
+inline constexpr bool kCalls = WeightOf(kOp, kIsComplex<T> ? DType::kC64 : DType::kF32) == MapWeight::kHeavy
+                               || (RowOf(kOp).max_ulp > 0 && !std::is_same_v<T, float>);
 
 template <typename Function, typename... T>
 __device__ __noinline__ auto Call(T... x) {
@@ -507,7 +507,7 @@ __device__ __forceinline__ void FillUniform(const Parameters& p, const MapUnifor
 constexpr bool HasCode(MapOp op, NumberType type, int bytes, bool heavy) {
   if (BytesOf(type) > bytes || (bytes < 16 && type >= NumberType::kC64)) return false;
   if (op == MapOp::kCast) return true;
-  return HasFunction(op, type) && (heavy || RowOf(op).weight == MapWeight::kLight);
+  return HasFunction(op, type) && (heavy || WeightOf(op, TypeOf(type)) == MapWeight::kLight);
 }
 
 // The codes of an instance, without gaps. (The compiler still turns its switch into a tree of branches.)
@@ -820,7 +820,11 @@ cudaError_t LaunchInstance(const MapProblem& problem, const MapPlan& plan, const
 cudaError_t LaunchMapInterpreter(const MapProblem& problem, const MapPlan& plan, const Operands& operands,
                                  const CudaContext& context, cudaStream_t stream) {
   const MapCode& code = plan.code;
-  if (code.has_complex) return LaunchInstance<16, 1, true>(problem, plan, operands, context, stream);
+  if (code.has_complex) {
+    return code.weight == MapWeight::kLight
+               ? LaunchInstance<16, 1, false>(problem, plan, operands, context, stream)
+               : LaunchInstance<16, 1, true>(problem, plan, operands, context, stream);
+  }
   if (code.slot_bytes == 4) {
     const cudaError_t error = code.weight == MapWeight::kLight
                                   ? LaunchInstance<4, 2, false>(problem, plan, operands, context, stream)

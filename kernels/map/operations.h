@@ -42,7 +42,7 @@ enum class MapWeight : std::uint8_t { kLight, kHeavy };
 
 // Columns: identifier, name, number of operands, supported types, type of the result, weight, and the error
 // bound of f32 and f64 results in ulp. 0: the exact result, rounded once. Results of f16 and bf16 are those
-// of f32, rounded. Complex results have no bound here. The C library promises 4 for its vector functions
+// of f32, rounded. For complex results see kComplexUlp. The C library promises 4 for its vector functions
 // (kernels/cpu/vector_math.h); the measured errors are up to 4.0.
 //
 // The order is that of the numbers in the API: add new operations at the end.
@@ -56,10 +56,10 @@ enum class MapWeight : std::uint8_t { kLight, kHeavy };
   X(Divide, "divide", 2, kFloats | kComplex, kSame, kLight, 0)                       \
   X(FloorDivide, "floor_divide", 2, kInts | kFloats, kSame, kHeavy, 2)               \
   X(Remainder, "remainder", 2, kInts | kFloats, kSame, kHeavy, 0)                    \
-  X(Pow, "pow", 2, kInts | kFloats, kSame, kHeavy, 4)                                \
+  X(Pow, "pow", 2, kInts | kFloats | kComplex, kSame, kHeavy, 4)                     \
   X(Negative, "negative", 1, kInts | kFloats | kComplex, kSame, kLight, 0)           \
   X(Abs, "abs", 1, kInts | kFloats | kComplex, kReal, kLight, 0)                     \
-  X(Sign, "sign", 1, kInts | kFloats, kSame, kLight, 0)                              \
+  X(Sign, "sign", 1, kInts | kFloats | kComplex, kSame, kLight, 0)                   \
   X(Minimum, "minimum", 2, kBools | kInts | kFloats, kSame, kLight, 0)               \
   X(Maximum, "maximum", 2, kBools | kInts | kFloats, kSame, kLight, 0)               \
   X(Clip, "clip", 3, kInts | kFloats, kSame, kLight, 0)                              \
@@ -82,42 +82,46 @@ enum class MapWeight : std::uint8_t { kLight, kHeavy };
   X(Floor, "floor", 1, kFloats, kSame, kLight, 0)                                    \
   X(Ceil, "ceil", 1, kFloats, kSame, kLight, 0)                                      \
   X(Trunc, "trunc", 1, kFloats, kSame, kLight, 0)                                    \
-  X(Round, "round", 1, kFloats, kSame, kLight, 0)                                    \
-  X(Sqrt, "sqrt", 1, kFloats, kSame, kLight, 0)                                      \
-  X(IsNan, "isnan", 1, kFloats, kBool, kLight, 0)                                    \
-  X(IsInf, "isinf", 1, kFloats, kBool, kLight, 0)                                    \
-  X(IsFinite, "isfinite", 1, kFloats, kBool, kLight, 0)                              \
+  X(Round, "round", 1, kFloats | kComplex, kSame, kLight, 0)                         \
+  X(Sqrt, "sqrt", 1, kFloats | kComplex, kSame, kLight, 0)                           \
+  X(IsNan, "isnan", 1, kFloats | kComplex, kBool, kLight, 0)                         \
+  X(IsInf, "isinf", 1, kFloats | kComplex, kBool, kLight, 0)                         \
+  X(IsFinite, "isfinite", 1, kFloats | kComplex, kBool, kLight, 0)                   \
   X(SignBit, "signbit", 1, kFloats, kBool, kLight, 0)                                \
   X(CopySign, "copysign", 2, kFloats, kSame, kLight, 0)                              \
   X(NextAfter, "nextafter", 2, kWideFloats, kSame, kHeavy, 0)                        \
   X(Real, "real", 1, kComplex, kReal, kLight, 0)                                     \
   X(Imag, "imag", 1, kComplex, kReal, kLight, 0)                                     \
   X(Conj, "conj", 1, kComplex, kSame, kLight, 0)                                     \
-  X(Exp, "exp", 1, kFloats, kSame, kLight, 4)                                        \
+  X(Exp, "exp", 1, kFloats | kComplex, kSame, kLight, 4)                             \
   X(Exp2, "exp2", 1, kFloats, kSame, kHeavy, 4)                                      \
-  X(Expm1, "expm1", 1, kFloats, kSame, kHeavy, 4)                                    \
-  X(Log, "log", 1, kFloats, kSame, kLight, 2)                                        \
-  X(Log2, "log2", 1, kFloats, kSame, kHeavy, 4)                                      \
-  X(Log10, "log10", 1, kFloats, kSame, kHeavy, 3)                                    \
-  X(Log1p, "log1p", 1, kFloats, kSame, kHeavy, 4)                                    \
+  X(Expm1, "expm1", 1, kFloats | kComplex, kSame, kHeavy, 4)                         \
+  X(Log, "log", 1, kFloats | kComplex, kSame, kLight, 2)                             \
+  X(Log2, "log2", 1, kFloats | kComplex, kSame, kHeavy, 4)                           \
+  X(Log10, "log10", 1, kFloats | kComplex, kSame, kHeavy, 3)                         \
+  X(Log1p, "log1p", 1, kFloats | kComplex, kSame, kHeavy, 4)                         \
   X(LogAddExp, "logaddexp", 2, kFloats, kSame, kHeavy, 8)                            \
   X(Hypot, "hypot", 2, kFloats, kSame, kHeavy, 3)                                    \
-  X(Sin, "sin", 1, kFloats, kSame, kHeavy, 2)                                        \
-  X(Cos, "cos", 1, kFloats, kSame, kHeavy, 2)                                        \
-  X(Tan, "tan", 1, kFloats, kSame, kHeavy, 4)                                        \
-  X(Asin, "asin", 1, kFloats, kSame, kHeavy, 4)                                      \
-  X(Acos, "acos", 1, kFloats, kSame, kHeavy, 3)                                      \
-  X(Atan, "atan", 1, kFloats, kSame, kHeavy, 2)                                      \
+  X(Sin, "sin", 1, kFloats | kComplex, kSame, kHeavy, 2)                             \
+  X(Cos, "cos", 1, kFloats | kComplex, kSame, kHeavy, 2)                             \
+  X(Tan, "tan", 1, kFloats | kComplex, kSame, kHeavy, 4)                             \
+  X(Asin, "asin", 1, kFloats | kComplex, kSame, kHeavy, 4)                           \
+  X(Acos, "acos", 1, kFloats | kComplex, kSame, kHeavy, 3)                           \
+  X(Atan, "atan", 1, kFloats | kComplex, kSame, kHeavy, 2)                           \
   X(Atan2, "atan2", 2, kFloats, kSame, kHeavy, 3)                                    \
-  X(Sinh, "sinh", 1, kFloats, kSame, kHeavy, 3)                                      \
-  X(Cosh, "cosh", 1, kFloats, kSame, kHeavy, 2)                                      \
-  X(Tanh, "tanh", 1, kFloats, kSame, kLight, 4)                                      \
-  X(Asinh, "asinh", 1, kFloats, kSame, kHeavy, 4)                                    \
-  X(Acosh, "acosh", 1, kFloats, kSame, kHeavy, 4)                                    \
-  X(Atanh, "atanh", 1, kFloats, kSame, kHeavy, 4)                                    \
+  X(Sinh, "sinh", 1, kFloats | kComplex, kSame, kHeavy, 3)                           \
+  X(Cosh, "cosh", 1, kFloats | kComplex, kSame, kHeavy, 2)                           \
+  X(Tanh, "tanh", 1, kFloats | kComplex, kSame, kLight, 4)                           \
+  X(Asinh, "asinh", 1, kFloats | kComplex, kSame, kHeavy, 4)                         \
+  X(Acosh, "acosh", 1, kFloats | kComplex, kSame, kHeavy, 4)                         \
+  X(Atanh, "atanh", 1, kFloats | kComplex, kSame, kHeavy, 4)                         \
   X(Erf, "erf", 1, kFloats, kSame, kHeavy, 4)                                        \
   X(Cbrt, "cbrt", 1, kFloats, kSame, kHeavy, 4)                                      \
   X(Index, "index", 0, kInts, kGiven, kLight, 0)
+
+// The error bound of complex quotients and of results of heavy operations: of each part, in units in the last
+// place of the larger part. For pow, times 1 + |y log(x)|.
+inline constexpr int kComplexUlp = 8;
 
 enum class MapOp : std::uint8_t {
 #define WARPLINE_ENUMERATE(identifier, ...) k##identifier,
@@ -143,6 +147,11 @@ inline constexpr std::array kMapOps = {
 };
 
 constexpr const MapOpRow& RowOf(MapOp op) { return kMapOps[static_cast<std::size_t>(op)]; }
+// Returns the weight for operands of a type. What the C library computes of complex numbers is heavy.
+constexpr MapWeight WeightOf(MapOp op, DType dtype) {
+  const bool of_library = RowOf(op).max_ulp > 0 || op == MapOp::kSqrt || op == MapOp::kSign;
+  return IsComplex(dtype) && of_library ? MapWeight::kHeavy : RowOf(op).weight;
+}
 constexpr std::string_view Name(MapOp op) { return RowOf(op).name; }
 
 // Returns the type of the result for operands of `dtype`. Not for kGiven, where the node gives the type.

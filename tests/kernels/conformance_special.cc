@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "tests/kernels/conformance.h"
+#include "tests/testing/map_reference.h"
 #include "tests/testing/random_tensor.h"
 #include "tests/testing/reference.h"
 #include "tests/testing/shapes.h"
@@ -17,6 +19,7 @@ namespace warpline::testing {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Counts of the test that runs: problems that its variant has computed, and problems that it cannot run.
 int checked = 0, refused = 0;
@@ -241,6 +244,45 @@ void SumsManyEmptyRows(Backend& backend, std::string_view variant, DType dtype) 
   }
 }
 
+// Functions of complex numbers whose parts are zeros, infinities, NaN, small or large. The reference is
+// std::complex<long double>, which follows Annex G of the C standard. Annex G leaves the signs of many zeros
+// and infinities open, so only signs of other numbers count.
+void FollowsAnnexG(Backend& backend, std::string_view variant, DType dtype) {
+  if (!IsComplex(dtype)) return;
+  Harness harness(backend);
+  const std::vector<long double> parts = {0.0L,   -0.0L, 0.5L,   1,         -1,         3,
+                                          1e-30L, 1e30L, -1e30L, kInfinity, -kInfinity, kNaN};
+  std::vector<long double> numbers;
+  for (const long double re : parts) {
+    for (const long double im : parts) numbers.insert(numbers.end(), {re, im});
+  }
+  const Bytes x = Pack(PartOf(dtype), numbers);
+  const auto count = std::ssize(numbers) / 2;
+  for (std::size_t i = 0; i < kMapOps.size(); ++i) {
+    const auto op = static_cast<MapOp>(i);
+    if (RowOf(op).operands != 1 || !Has(RowOf(op).takes, dtype) || ResultOf(op, dtype) != dtype) continue;
+    if (op == MapOp::kCast) continue;
+    MapProblem problem;
+    problem.dtype = dtype;
+    problem.shape = {count};
+    problem.inputs = {{.dtype = dtype, .strides = {1}}};
+    problem.nodes = {{.op = op, .dtype = dtype, .operands = {0}}};
+    const absl::StatusOr<Outcome> outcome = harness.Run(MakeProgram(problem, variant), {x});
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    const MapAnswer answer = Map(problem, {}, std::vector<Bytes>{x});
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      const long double want = answer.want.values[k],
+                        got = Load(PartOf(dtype), outcome->outputs[0], static_cast<std::int64_t>(k));
+      const bool same = std::isnan(want)   ? std::isnan(got)
+                        : std::isinf(want) ? std::isinf(got)
+                                           : std::fabs(want - got) <= answer.bounds[k];
+      EXPECT_TRUE(same) << Name(op) << " of " << numbers[k / 2 * 2] << " + " << numbers[k / 2 * 2 + 1]
+                        << "j, part " << k % 2 << ": got " << got << ", want " << want << " to within "
+                        << answer.bounds[k];
+    }
+  }
+}
+
 using VariantTest = void (*)(Backend& backend, std::string_view variant, DType dtype);
 
 // A program of two takes, one after the other: the first index out of range of the first step that has one.
@@ -311,6 +353,7 @@ void RegisterSpecialTests(std::string_view backend_name, Backend* backend) {
       {"GemmKeepsNaNScalars", Op::kGemm, true, KeepsNaNScalars},
       {"GemmKeepsNaNOperands", Op::kGemm, true, KeepsNaNOperands},
       {"GemmSumsNothingToZero", Op::kGemm, true, SumsNothingToZero},
+      {"MapFollowsAnnexG", Op::kMap, false, FollowsAnnexG},
       {"StepScalarsChangeBetweenLaunches", Op::kGemm, true, ScalarsChangeBetweenLaunches},
   };
   for (const VariantInfo& info : backend->Variants()) {

@@ -89,7 +89,7 @@ class MapBuilder:
     def node(self, rounded):
         if not self.readable() or self.rng.random() < 0.06:
             self.leaf()
-        places = (self.readable(FLOATS) if rounded else []) or self.readable()
+        places = (self.readable([*FLOATS, *COMPLEX]) if rounded else []) or self.readable()
         first = places[-1 - int(len(places) * self.rng.random() ** 2)]
         type_ = self.values.values[first].type
         operations = [o for o in (ROUNDED if rounded else EXACT) if o.takes_type(type_)]

@@ -32,6 +32,8 @@ BOOLS = {"add": np.logical_or, "multiply": np.logical_and, "minimum": np.logical
 INTEGERS = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "negative": np.negative, "sign": np.sign,
             "minimum": np.minimum, "maximum": np.maximum, "clip": FLOATS["clip"], "bitwise_and": np.bitwise_and,
             "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor, "bitwise_invert": np.bitwise_not}
+COMPLEX_FUNCTIONS = {**FUNCTIONS, "sqrt": np.sqrt, "divide": np.divide}
+COMPLEX_ULP = 8
 # Places of the operands whose sign matters even if they are zero.
 READS_SIGN = {"signbit": (0,), "copysign": (1,), "divide": (1,), "atan2": (0, 1), "pow": (0,), "floor_divide": (1,)}
 
@@ -99,20 +101,42 @@ def complex_numbers(op, type_, x, y):
         return exact(part, getattr(x, op))
     if op in ("add", "subtract", "multiply", "negative", "conj"):
         return exact(type_, complex_parts(op, x, y))
+    if op == "round":
+        z = np.empty_like(x)
+        z.real, z.imag = np.rint(x.real), np.rint(x.imag)
+        return exact(type_, z)
     wide = np.complex128 if type_ == "c64" else np.clongdouble
     operands = [x] if y is None else [x, y]
+    # NumPy's expm1 and log1p of complex numbers lose digits near 0.
+    least = 1e-3 if op in ("expm1", "log1p") else 1e-9
     for each in operands:
         size = np.abs(each.astype(wide))
-        if not np.all(np.isfinite(each)) or np.any((size > 0) & ((size > 1e9) | (size < 1e-9))):
+        if not np.all(np.isfinite(each)) or np.any((size > 0) & ((size > 1e9) | (size < least))):
             raise Unsuitable("no bound is promised")
     if op == "abs":
         z = np.abs(x.astype(wide))
         return inexact(part, z, 3 * np.spacing(z.astype(TYPES[part].held)).astype(np.float64))
-    assert op == "divide"
-    if np.any(y == 0):
+    return complex_function(op, type_, [each.astype(wide) for each in operands])
+
+
+def complex_function(op, type_, operands):
+    """Each part is off by some units in the last place of the larger part."""
+    x, part = operands[0], TYPES[TYPES[type_].part].held
+    if op == "sign":
+        z = np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x)))
+    else:
+        z = COMPLEX_FUNCTIONS[op](*operands)
+    growth = 1
+    if op == "divide" and np.any(operands[1] == 0):
         raise Unsuitable("complex division by zero")
-    z = x.astype(wide) / y.astype(wide)
-    return inexact(type_, z, 32 * np.finfo(TYPES[part].held).eps * np.abs(z))
+    if op == "pow":
+        if np.any(x == 0):
+            raise Unsuitable("a power of zero")
+        growth = 1 + np.abs(operands[1] * np.log(x))
+    larger = np.maximum(np.abs(z.real), np.abs(z.imag)).astype(part)
+    if not np.all(np.isfinite(larger)) or np.any(larger > np.finfo(part).max / 4):
+        raise Unsuitable("an overflow")
+    return inexact(type_, z, COMPLEX_ULP * growth * np.spacing(larger).astype(np.float64))
 
 
 def within(op, type_, operands):
@@ -141,6 +165,8 @@ def node_value(op, values, node):
     type_ = values[1].type if op == "where" else values[0].type
     x, y = values[0].data, values[1].data if len(values) > 1 else None
     kind = TYPES[type_].kind
+    if kind == "c" and op in COMPLEX_FUNCTIONS and any(not v.signed_zeros and np.any((v.data.real == 0) | (v.data.imag == 0)) for v in values):
+        raise Unsuitable("the side of a branch cut")
     for place in READS_SIGN.get(op, ()):
         v = values[place]
         if v.kind != "f":

@@ -246,11 +246,11 @@ bool IsTrue(MapOp op, const Number& x, const Number& y) {
     case MapOp::kGreaterEqual:
       return x.re >= y.re;
     case MapOp::kIsNan:
-      return std::isnan(x.re);
+      return std::isnan(x.re) || std::isnan(x.im);
     case MapOp::kIsInf:
-      return std::isinf(x.re);
+      return std::isinf(x.re) || std::isinf(x.im);
     case MapOp::kIsFinite:
-      return std::isfinite(x.re);
+      return std::isfinite(x.re) && std::isfinite(x.im);
     default:
       return std::signbit(x.re);  // signbit
   }
@@ -263,7 +263,71 @@ Number ProductOf(const Number& x, const Number& y) {
   return {static_cast<T>(a * c) - static_cast<T>(b * d), static_cast<T>(a * d) + static_cast<T>(b * c)};
 }
 
+using Complex = std::complex<long double>;
+
+Complex SignOf(const Complex& z) {
+  const bool re_is_infinite = std::isinf(z.real()), im_is_infinite = std::isinf(z.imag());
+  if (z == 0.0L) return 0;
+  if (re_is_infinite && std::isfinite(z.imag())) return {std::copysign(1.0L, z.real()), 0};
+  if (im_is_infinite && std::isfinite(z.real())) return {0, std::copysign(1.0L, z.imag())};
+  return z / std::abs(z);
+}
+
+constexpr long double kTiny = 1e-10L;
+
+Complex FunctionOf(MapOp op, const Complex& z, const Complex& w) {
+  switch (op) {
+    case MapOp::kPow:
+      return w == 0.0L ? 1 : std::pow(z, w);
+    case MapOp::kSign:
+      return SignOf(z);
+    case MapOp::kSqrt:
+      return std::sqrt(z);
+    case MapOp::kExp:
+      return std::exp(z);
+    // Near 0, where the 1 would hide z, the first terms of the series are enough.
+    case MapOp::kExpm1:
+      return std::abs(z) < kTiny ? z + z * z / 2.0L : std::exp(z) - 1.0L;
+    case MapOp::kLog:
+      return std::log(z);
+    case MapOp::kLog1p:
+      return std::abs(z) < kTiny ? z - z * z / 2.0L : std::log(1.0L + z);
+    case MapOp::kLog2:
+      return std::log(z) / std::log(2.0L);
+    case MapOp::kLog10:
+      return std::log10(z);
+    case MapOp::kSin:
+      return std::sin(z);
+    case MapOp::kCos:
+      return std::cos(z);
+    case MapOp::kTan:
+      return std::tan(z);
+    case MapOp::kAsin:
+      return std::asin(z);
+    case MapOp::kAcos:
+      return std::acos(z);
+    case MapOp::kAtan:
+      return std::atan(z);
+    case MapOp::kSinh:
+      return std::sinh(z);
+    case MapOp::kCosh:
+      return std::cosh(z);
+    case MapOp::kTanh:
+      return std::tanh(z);
+    case MapOp::kAsinh:
+      return std::asinh(z);
+    case MapOp::kAcosh:
+      return std::acosh(z);
+    default:
+      return std::atanh(z);
+  }
+}
+
 Number OfComplex(MapOp op, DType dtype, const Number& x, const Number& y) {
+  if (WeightOf(op, dtype) == MapWeight::kHeavy) {
+    const Complex z = FunctionOf(op, {x.re, x.im}, {y.re, y.im});
+    return {z.real(), z.imag()};
+  }
   switch (op) {
     case MapOp::kAdd:
       return {Computed(dtype, x.re + y.re), Computed(dtype, x.im + y.im)};
@@ -272,8 +336,7 @@ Number OfComplex(MapOp op, DType dtype, const Number& x, const Number& y) {
     case MapOp::kMultiply:
       return dtype == DType::kC128 ? ProductOf<double>(x, y) : ProductOf<float>(x, y);
     case MapOp::kDivide: {
-      const std::complex<long double> quotient =
-          std::complex<long double>(x.re, x.im) / std::complex<long double>(y.re, y.im);
+      const Complex quotient = Complex(x.re, x.im) / Complex(y.re, y.im);
       return {quotient.real(), quotient.imag()};
     }
     case MapOp::kNegative:
@@ -282,6 +345,8 @@ Number OfComplex(MapOp op, DType dtype, const Number& x, const Number& y) {
       return {x.re, -x.im};
     case MapOp::kAbs:
       return {std::hypot(x.re, x.im)};
+    case MapOp::kRound:
+      return {std::rint(x.re), std::rint(x.im)};
     case MapOp::kReal:
       return {x.re};
     default:
@@ -315,6 +380,22 @@ long double UlpOf(DType dtype, long double value) {
   const FloatFormat format = FormatOf(dtype);
   if (value == 0 || !std::isfinite(value)) return std::ldexp(1.0L, format.min_exponent);
   return std::ldexp(1.0L, std::max(std::ilogb(value) - format.precision + 1, format.min_exponent));
+}
+
+// The error of each part of a complex result.
+long double BoundOfComplex(MapOp op, DType dtype, const Number& z, const std::array<Number, 3>& x) {
+  const DType part = PartOf(dtype);
+  if (op != MapOp::kDivide && WeightOf(op, dtype) != MapWeight::kHeavy) return 0;
+  long double ulps = kComplexUlp;
+  if (op == MapOp::kPow) {
+    const Complex exponent = Complex(x[1].re, x[1].im) * std::log(Complex(x[0].re, x[0].im));
+    ulps *= 1 + std::abs(exponent);
+  }
+  long double size = 0;
+  for (const long double each : {z.re, z.im}) {
+    if (std::isfinite(each)) size = std::max(size, std::fabs(each));
+  }
+  return ulps * UlpOf(part, size);
 }
 
 // The error that the table allows to a result of floats, after it has been rounded to its type.
@@ -362,11 +443,8 @@ MapAnswer Map(const MapProblem& problem, std::span<const StepScalars> scalars,
         }
         const DType from = types[static_cast<std::size_t>(node.operands[node.op == MapOp::kWhere ? 1 : 0])];
         result = Evaluate(node.op, from, node.dtype, x);
-        bound = BoundOf(node.op, from, node.dtype, result.re, x);
-        if (node.op == MapOp::kDivide && IsComplex(from)) {
-          // Each part is off by a few roundings of the whole.
-          bound = 16 * UnitRoundoff(PartOf(from)) * std::hypot(result.re, result.im);
-        }
+        bound = IsComplex(node.dtype) ? BoundOfComplex(node.op, from, result, x)
+                                      : BoundOf(node.op, from, node.dtype, result.re, x);
       }
       values.push_back(Rounded(node.dtype, result));
       types.push_back(node.dtype);

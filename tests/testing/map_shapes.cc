@@ -89,6 +89,10 @@ class MapBuilder {
 
 bool Takes(MapOp op, DType dtype) { return Has(RowOf(op).takes, dtype); }
 
+bool IsExactOfComplex(MapOp op) {
+  return op != MapOp::kDivide && WeightOf(op, DType::kC64) == MapWeight::kLight;
+}
+
 // Operations that give another value of the same type, exactly.
 std::vector<MapOp> ExactOps(DType dtype) {
   std::vector<MapOp> ops;
@@ -96,7 +100,7 @@ std::vector<MapOp> ExactOps(DType dtype) {
     const auto op = static_cast<MapOp>(i);
     const MapOpRow& row = RowOf(op);
     if (row.result != MapResult::kSame || row.operands == 0 || !Takes(op, dtype)) continue;
-    const bool exact = IsFloat(dtype) ? row.max_ulp == 0 : !(IsComplex(dtype) && op == MapOp::kDivide);
+    const bool exact = IsComplex(dtype) ? IsExactOfComplex(op) : !IsFloat(dtype) || row.max_ulp == 0;
     // The sign of a NaN, which copysign shows, is not promised.
     if (exact && op != MapOp::kWhere && op != MapOp::kCopySign) ops.push_back(op);
   }
@@ -312,9 +316,11 @@ Bytes MapOperand(const MapProblem& problem, std::size_t index, std::uint64_t see
   const DType dtype = problem.inputs[index].dtype;
   const std::int64_t count = StorageElements(problem.shape, problem.inputs[index].strides);
   const MapOp op = problem.nodes.back().op;
-  // Complex quotients of infinities and zeros are not promised.
-  const auto parts = op == MapOp::kDivide ? RandomTensor : RandomTensorWithSpecials;
-  if (IsComplex(dtype)) return parts(PartOf(dtype), 2 * count, seed + index);
+  if (IsComplex(dtype)) {
+    // Complex quotients of infinities and zeros are not promised; for functions see FollowsAnnexG.
+    const auto parts = IsExactOfComplex(op) ? RandomTensorWithSpecials : RandomTensor;
+    return parts(PartOf(dtype), 2 * count, seed + index);
+  }
   if (op == MapOp::kCast) return RandomWideTensor(dtype, count, seed + index);
   Bytes data = RandomTensorWithSpecials(dtype, count, seed + index);
   std::mt19937_64 random(seed + 7 * index);

@@ -159,10 +159,37 @@ def test_complex_numbers(client):
     for got, want in ((t.real, x.real), (t.imag, x.imag), (t.conj(), x.conj()), (-t, -x), (t == y, x == y), (t * 2j, x * 2j),
                       (abs(t), np.abs(x))):
         same(client.run(got), want)
-    with pytest.raises(TypeError, match="numpy.exp is not computed on the server: .* is no array before it is computed"):
-        np.exp(t)
-    with client.put(x) as resident, pytest.warns(warpline.WarplinePerformanceWarning, match="numpy.exp"):
-        np.testing.assert_array_equal(np.exp(resident), np.exp(x))
+    functions = (np.exp, np.expm1, np.log, np.log1p, np.log2, np.log10, np.sqrt, np.sin, np.cos, np.tan, np.arcsin, np.arccos,
+                 np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh)
+    for function in functions:
+        np.testing.assert_allclose(client.run(function(t * 0.3)), function(x * 0.3), rtol=1e-14)
+    np.testing.assert_allclose(client.run(np.sign(t)), x / abs(x), rtol=1e-15)
+    same(client.run(np.rint(t * 1.3)), np.rint(x * 1.3))
+    with pytest.raises(TypeError, match="numpy.exp2 is not computed on the server: .* is no array before it is computed"):
+        np.exp2(t)
+    with client.put(x) as resident, pytest.warns(warpline.WarplinePerformanceWarning, match="numpy.exp2"):
+        np.testing.assert_array_equal(np.exp2(resident), np.exp2(x))
+
+
+def test_powers_of_complex_numbers(client):
+    x = np.array([1j, 1 + 2j, -0.5 - 1j, 0, 0, 2])
+    y = np.array([2, 0.5 + 1j, -3, 0, 2, 120])
+    p = warpline.program()
+    np.testing.assert_allclose(client.run(p.input(x) ** y), x ** y, rtol=1e-14)
+    assert client.run(p.input(x) ** 2)[0] == -1  # whole powers are products
+    assert np.isnan(client.run(p.input(x) ** -1.0)[3])
+
+
+def test_order_of_complex_numbers(client):
+    x = np.array([[2 + 1j, 1 + 3j, 1 - 1j, 2 + 1j], [0, complex(np.nan, 1), -1j, complex(-0.0, -2)]])
+    p = warpline.program()
+    for axis in (0, 1):
+        same(client.run(np.argsort(p.input(x), axis=axis)), np.argsort(x, axis=axis, kind="stable"))
+    same(client.run(np.sort(p.input(x[0]))), np.sort(x[0]))
+    values, places, inverse, counts = client.run(*np.unique(p.input(x[0]), True, True, True))
+    want = np.unique(x[0], True, True, True)
+    for got, expected in zip((values, places, inverse, counts), want):
+        same(got, expected.reshape(got.shape))
 
 
 def test_broadcasting(client):

@@ -330,10 +330,10 @@ TEST(ConvertMapTest, WhatIsNotImplementedIsCalledSo) {
   EXPECT_THAT(std::string(newer.Convert().status().message()),
               HasSubstr(absl::StrCat("nodes[0].op: number ", v1::MapOp_MAX + 1, " is none of 1 to ")));
   Request complex;
-  complex.Input(DType::kC128).Node(v1::MAP_OP_EXP, {0});
+  complex.Input(DType::kC128).Node(v1::MAP_OP_EXP2, {0});
   EXPECT_TRUE(absl::IsUnimplemented(complex.Convert().status())) << complex.Convert().status();
   EXPECT_EQ(complex.Convert().status().message(),
-            "nodes[0].operands[0]: exp of complex numbers is not implemented");
+            "nodes[0].operands[0]: exp2 of complex numbers is not implemented");
 }
 
 TEST(ConvertMapTest, TakesAsManyNodesAndInputsAsThereMayBe) {

@@ -103,12 +103,29 @@ def _check_kind(kind: Any, order: Any) -> None:
         raise ValueError(f"kind is {kind!r}: every sort is stable")
 
 
+def _is_complex(x: "Expression") -> bool:
+    return x.dtype is not None and elementwise.kind_of(x.dtype) == "c"
+
+
+def _order_of_complex(x: "Expression", along: int, descending: bool) -> "Expression":
+    """The places of complex numbers in the order of their real parts, and of the imaginary parts among equal ones. Those
+    with a NaN come last."""
+    if descending:
+        raise NotHere("complex numbers in descending order are not computed on the server")
+    by_imag = argsort(x.imag, along)
+    real = elementwise.where(np.isnan(x), np.nan, x.real)
+    by_real = argsort(indexing.take_along_axis(real, by_imag, along), along)
+    return indexing.take_along_axis(by_imag, by_real, along)
+
+
 @implements("sort")
 def sort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None,
          descending: bool = False) -> "Expression":
     """Sorted along an axis, as `np.sort`; None: all elements in a row. NaN comes last, in descending order too."""
     _check_kind(kind, order)
     x, along = _rows("sort", a, axis)
+    if _is_complex(x):
+        return indexing.take_along_axis(x, _order_of_complex(x, along, descending), along)
     made: Expression = x.program._step("sort", [x], fields_of(
         axis=along, descending=arguments.flag_of("descending", descending)), "", "", x.dtype)
     return made
@@ -120,6 +137,8 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None,
     """The places of the sorted elements, as `np.argsort`, always of a stable sort."""
     _check_kind(kind, order)
     x, along = _rows("argsort", a, axis)
+    if _is_complex(x):
+        return _order_of_complex(x, along, descending)
     made: Expression = x.program._step("argsort", [x], fields_of(
         axis=along, descending=arguments.flag_of("descending", descending)), "", "", _I64)
     return made
@@ -187,6 +206,9 @@ def topk(x: Any, k: int, axis: int = -1, *, largest: bool = True) -> "tuple[Expr
 def sort_with_indices(x: Any, axis: int = -1, *, descending: bool = False) -> "tuple[Expression, Expression]":
     """Sorted elements along an axis and their places as int64, in one step."""
     given, along = _rows("sort", x, axis)
+    if _is_complex(given):
+        places = _order_of_complex(given, along, descending)
+        return indexing.take_along_axis(given, places, along), places
     values: Expression = given.program._step("sort", [given], fields_of(
         axis=along, descending=arguments.flag_of("descending", descending)), "", "", given.dtype)
     return values, _further(values)

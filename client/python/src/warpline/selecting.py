@@ -115,7 +115,7 @@ def _groups(x: Any, equal_nan: bool) -> _Groups:
     ordered, places = ordering.sort_with_indices(given)
     before, after = ordered[:-1], ordered[1:]
     differs = after != before
-    if equal_nan and elementwise.kind_of(given.dtype) == "f":
+    if equal_nan and elementwise.kind_of(given.dtype) in "fc":
         differs = differs & ((after == after) | (before == before))
     count = shape_of("unique", given)[0]
     first = views.concatenate([creation.full((min(count, 1),), True, _BOOL), differs])

@@ -346,21 +346,13 @@ def check_group(op: str, dtype: np.dtype[Any]) -> None:
 
 def _of_operation(op: str, session: "Session", operands: tuple[Any, ...], steps: int) -> Array:
     """operands: expressions of one dtype, and numbers that it takes."""
-    try:
-        return Array(elementwise.of_one_dtype(op, FREE, operands), session, steps)
-    except NotHere as refusal:
-        _fallback.check_wanted(refusal)
-        elements = iter(session.fetch_all([x for x in operands if isinstance(x, Expression)]))
-        here = [next(elements) if isinstance(x, Expression) else x for x in operands]
-        return Array(session.input(np.asarray(_fallback.computed(op, here))), session)
+    return Array(elementwise.of_one_dtype(op, FREE, operands), session, steps)
 
 
 def unary(op: str, x: Array) -> Array:
     check_group(op, x.dtype)
     if op == "positive":
         return x._made(elementwise.positive(x._x))
-    if op in ("isnan", "isinf", "isfinite") and x.dtype.kind == "c":  # of either part, or of both
-        return binary("logical_and" if op == "isfinite" else "logical_or", unary(op, unary("real", x)), unary(op, unary("imag", x)))
     return _of_operation(op, x._session, (x._x,), 1 + x._steps)
 
 

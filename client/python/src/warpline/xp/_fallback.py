@@ -3,8 +3,6 @@
 import threading
 from typing import Any
 
-import numpy as np
-
 from warpline.implements import NotHere
 from warpline.xp import _lines, _profile
 
@@ -14,10 +12,6 @@ class _Settings(threading.local):
 
 
 _settings = _Settings()
-
-# NumPy 1 has other names for these.
-_NAMES = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
-          "atanh": "arctanh", "pow": "power"}
 
 
 class Refused(NotImplementedError):
@@ -38,12 +32,6 @@ class config:  # noqa: N801
 
     def __exit__(self, *error: Any) -> None:
         _settings.fallback = self._before
-
-
-def computed(op: str, operands: list[Any]) -> Any:
-    """The result of an operation by NumPy, of NumPy's arrays and numbers."""
-    with np.errstate(all="ignore"):
-        return getattr(np, _NAMES.get(op, op))(*operands)
 
 
 def check_wanted(refusal: NotHere) -> None:

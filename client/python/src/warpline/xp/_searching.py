@@ -68,25 +68,10 @@ class UniqueInverse(NamedTuple):
 
 def _unique(x: Array, function: Any) -> list[Array]:
     """Computed at once, since the number of different elements depends on elements."""
-    if _types.group_of(array_of("unique", x).dtype) == "complex floating-point":
-        return list(_client_side.computed("unique elements of complex numbers", _UNIQUE[function], [x]))
-    found = function(x._x)
+    found = function(array_of("unique", x)._x)
     found = list(found) if isinstance(found, tuple) else [found]
     x._session.compute(found)
     return [Array(y, x._session) for y in found]
-
-
-def _unique_here(x: np.ndarray[Any, Any], *wanted: int) -> list[Any]:
-    """wanted: places among the values, the first places of each, the places in the values, and the counts."""
-    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
-    every = (values, first, inverse.reshape(x.shape), counts)
-    return [every[i] for i in wanted]
-
-
-# What NumPy computes instead.
-_UNIQUE: dict[Any, Any] = {
-    selecting.unique_values: lambda x: _unique_here(x, 0), selecting.unique_counts: lambda x: _unique_here(x, 0, 3),
-    selecting.unique_inverse: lambda x: _unique_here(x, 0, 2), selecting.unique_all: lambda x: _unique_here(x, 0, 1, 2, 3)}
 
 
 def unique_values(x: Array, /) -> Array:

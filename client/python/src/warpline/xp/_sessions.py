@@ -29,7 +29,7 @@ _CHEAP = {"map", "cast", "scale", "add", "transpose", "reshape", "slice", "broad
 # A graph of more steps is computed before more is added. A request has 256 steps and 128 inputs.
 MAX_PENDING = 160
 # Results of fewer bytes are kept here beside the server, since fetching them costs more than sending them again.
-_SMALL = 4096
+_SMALL = 16384
 # Arrays of fewer bytes travel with requests, rather than by one of their own.
 _TINY = 256
 
