@@ -30,6 +30,8 @@ _CHEAP = {"map", "cast", "scale", "add", "transpose", "reshape", "slice", "broad
 MAX_PENDING = 160
 # Results of fewer bytes are kept here beside the server, since fetching them costs more than sending them again.
 _SMALL = 16384
+# Pending steps are computed before they alone keep more bytes on the server.
+_MOST_ORPHANED = 256 << 20
 # Arrays of fewer bytes travel with requests, rather than by one of their own.
 _TINY = 256
 
@@ -51,10 +53,27 @@ class Session:
         self.address = address
         self._lock = threading.RLock()
         self._live: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
+        # An upper bound of the bytes that no array has any more, and only pending steps need.
+        self._orphaned = 0
 
     def add(self, array: "Array") -> None:
         with self._lock:
             self._live[id(array)] = array
+        if self._orphaned > _MOST_ORPHANED:
+            self._compute_orphans()
+
+    def _compute_orphans(self) -> None:
+        """Computes pending arrays that need less memory than what is kept for them alone, as the sum of an array that the
+        caller has dropped."""
+        with self._lock:
+            own = {array._x for array in list(self._live.values())}
+            needed = {x: graphs.needed([x]) for x in own if x._operation is not None}
+            orphans = {y for ys in needed.values() for y in ys if isinstance(y._operand, ResidentOperand)} - own
+            readers = [x for x, ys in needed.items() if not orphans.isdisjoint(ys)]
+            excess = sum(map(_bytes, orphans)) - sum(map(_bytes, readers))
+            self._orphaned = max(excess, 0) if excess <= _MOST_ORPHANED else 0
+        if excess > _MOST_ORPHANED:
+            self.compute(readers)
 
     def input(self, array: np.ndarray[Any, Any]) -> Expression:
         """An array of NumPy as an operand: on the server, unless it is so small that it may travel with each request."""
@@ -67,6 +86,7 @@ class Session:
             raise _errors.of(error, {}, self.address) from error
         if _profile.is_active():
             _profile.note(_lines.current(), requests=1, sent_bytes=array.nbytes, seconds=time.perf_counter() - start)
+        self._orphaned += array.nbytes  # as soon as the caller drops it
         return FREE.input(tensor)
 
     def compute(self, wanted: Sequence[Expression]) -> None:
@@ -150,6 +170,7 @@ class Session:
                 values = results[:len(flush.fetched)]
                 for x, tensor in zip(flush.kept, results[len(values):]):
                     _settle(x, ResidentOperand(tensor), tensor.shape)
+                    self._orphaned += tensor.nbytes
                 for x, value in zip(flush.fetched, values):
                     if value.nbytes <= _SMALL:
                         _settle(x, Operand(value, any_order=False), value.shape)
