@@ -86,7 +86,7 @@ __host__ __device__ void VisitIfOfSize(F&& f) {
 // Calls f with an element of the type, if it is real and has kBytes (0: any size). All threads take the same
 // branch, because a launch has only one type.
 template <int kBytes = 0, typename F>
-__host__ __device__ void VisitRealOfSize(DType dtype, F&& f) {
+__host__ __device__ __forceinline__ void VisitRealOfSize(DType dtype, F&& f) {
   switch (dtype) {
     case DType::kBool:
       return VisitIfOfSize<kBytes, DeviceBool>(f);

@@ -110,10 +110,7 @@ class Lowering {
     return value < num_inputs_ ? problem_.inputs[value].dtype : problem_.nodes[value - num_inputs_].dtype;
   }
 
-  void Widen(DType dtype) {
-    code_.slot_bytes = std::max(code_.slot_bytes, BytesOf(NumberTypeOf(dtype)));
-    code_.has_complex = code_.has_complex || NumberTypeOf(dtype) >= NumberType::kC64;
-  }
+  void Widen(DType dtype) { code_.slot_bytes = std::max(code_.slot_bytes, BytesOf(NumberTypeOf(dtype))); }
 
   void AddUniform(std::size_t value, const MapUniform& uniform) {
     places_[value] = static_cast<std::uint16_t>(code_.uniforms.size() | kUniformBit);

@@ -101,8 +101,7 @@ struct MapCode {
   std::vector<MapUniform> uniforms;
   std::vector<std::uint16_t> results;  // the places of the results, by number
   int slots = 0;
-  int slot_bytes = 4;        // for one value: 4, 8 or 16
-  bool has_complex = false;  // true if any value is complex
+  int slot_bytes = 4;  // for one value: 4, 8 or 16
   MapWeight weight = MapWeight::kLight;
 };
 

@@ -8,6 +8,7 @@
 
 #include "kernels/host_device.h"
 #include "kernels/map/complex_number.h"
+#include "kernels/saturating_cast.h"
 
 #ifdef __CUDACC__
 #include <thrust/complex.h>
@@ -102,6 +103,26 @@ WARPLINE_HOST_DEVICE ComplexNumber<T> ComplexExpm1(ComplexNumber<T> x) {
   const T sine = std::sin(x.im / 2);
   // The last 0 makes 0 of -0, which the array API standard wants.
   return {std::expm1(x.re) * std::cos(x.im) - 2 * sine * sine + 0, std::exp(x.re) * std::sin(x.im)};
+}
+
+// Thrust has NaN for the real part of tanh(0 + inf i), which is 0.
+template <typename T>
+WARPLINE_HOST_DEVICE ComplexNumber<T> ComplexTanh(ComplexNumber<T> x) {
+  if (x.re == 0 && !std::isfinite(x.im)) return {x.re, x.im - x.im};
+  return FromLibrary<T>(complex_library::tanh(ToLibrary(x)));
+}
+// tan(x) = -i tanh(i x)
+template <typename T>
+WARPLINE_HOST_DEVICE ComplexNumber<T> ComplexTan(ComplexNumber<T> x) {
+  const ComplexNumber<T> turned = ComplexTanh(ComplexNumber<T>{-x.im, x.re});
+  return {turned.im, -turned.re};
+}
+
+// Thrust has NaN for the imaginary part of acosh(0 + NaN i), which is half of pi.
+template <typename T>
+WARPLINE_HOST_DEVICE ComplexNumber<T> ComplexAcosh(ComplexNumber<T> x) {
+  if (x.re == 0 && IsNaN(x.im)) return {x.im, static_cast<T>(1.57079632679489661923132169163975144)};
+  return FromLibrary<T>(complex_library::acosh(ToLibrary(x)));
 }
 
 // Small whole powers are products, as in NumPy. The power 0 of anything is 1. Other powers of 0 are 0 or, if

@@ -168,8 +168,10 @@ __device__ __forceinline__ T ToElement(From x) {
 // Calls f with an element of the type, if its number fits into slots of kBytes.
 template <int kBytes, typename F>
 __device__ __forceinline__ void VisitElement(DType dtype, F&& f) {
-  if constexpr (kBytes == 16) {
+  if constexpr (kBytes >= 8) {
     if (dtype == DType::kC64) return f(ComplexNumber<float>());
+  }
+  if constexpr (kBytes >= 16) {
     if (dtype == DType::kC128) return f(ComplexNumber<double>());
   }
   VisitRealOfSize(dtype, [&]<typename T>(T element) {
@@ -223,8 +225,9 @@ __device__ __forceinline__ Place PlaceOf(unsigned place, unsigned threads) {
 
 // Functions that need many registers or instructions are not inlined, because the kernel has dozens of them.
 template <MapOp kOp, typename T>
-inline constexpr bool kCalls = WeightOf(kOp, kIsComplex<T> ? DType::kC64 : DType::kF32) == MapWeight::kHeavy
-                               || (RowOf(kOp).max_ulp > 0 && !std::is_same_v<T, float>);
+inline constexpr bool kCalls = WeightOf(kOp, kIsComplex<T>               ? DType::kC64
+                                             : std::is_same_v<T, double> ? DType::kF64
+                                                                         : DType::kF32) == MapWeight::kHeavy;
 
 template <typename Function, typename... T>
 __device__ __noinline__ auto Call(T... x) {
@@ -379,13 +382,9 @@ __device__ __forceinline__ Word<kBytes> LoadElements(const Elements& elements, u
     constexpr int kVectorBytes = kSize * static_cast<int>(sizeof(T));
     const std::int64_t offset =
         layout == Layout::kDense ? std::int64_t{index} : std::int64_t{RunAt(elements, input, index).offset};
-    if constexpr (kIsComplex<T>) {
-      word.Set(0, data[offset]);
-    } else {
-      const auto vector = *reinterpret_cast<const RawVector<kVectorBytes>*>(data + offset);
+    const auto vector = *reinterpret_cast<const RawVector<kVectorBytes>*>(data + offset);
 #pragma unroll
-      for (int i = 0; i < kSize; ++i) word.Set(i, ToNumber(Element<T>(vector, i)));
-    }
+    for (int i = 0; i < kSize; ++i) word.Set(i, ToNumber(Element<T>(vector, i)));
     return word;
   }
   if (layout == Layout::kBroadcast && index < elements.count) {  // packs end at the end of the result
@@ -446,30 +445,20 @@ __device__ __forceinline__ void Store(const ResultTable& result, const Elements&
     for (int v = 0; v < kWords; ++v) {
       const std::uint32_t index = first + v * threads * kSize;
       const Word<kBytes>& word = x.words[v];
-      const auto store = [&](int i, std::int64_t offset) {
-        if constexpr (kIsComplex<T>) {
-          out[offset] = word.template Get<T>(i);
-        } else {
-          out[offset] = Narrow<T>(word.template Get<NumberOf<T>>(i));
-        }
-      };
-      if (result.layout > (kIsComplex<T> ? Layout::kDense : Layout::kVector)) {
+      const auto element = [&](int i) { return ToElement<T>(word.template Get<NumberOfElement<T>>(i)); };
+      const auto store = [&](int i, std::int64_t offset) { out[offset] = element(i); };
+      if (result.layout > Layout::kVector) {
         ForEachOffset<kSize>(elements, sources, index, store);
         continue;
       }
-      if constexpr (!kIsComplex<T>) {
-        if (index + kSize <= elements.count) {
-          const bool is_dense = result.layout == Layout::kDense;
-          T* to =
-              out + (is_dense ? std::int64_t{index} : std::int64_t{RunAt(elements, sources, index).offset});
-          RawVector<kSize* static_cast<int>(sizeof(T))> vector = {};
+      if (index + kSize <= elements.count) {
+        const bool is_dense = result.layout == Layout::kDense;
+        T* to = out + (is_dense ? std::int64_t{index} : std::int64_t{RunAt(elements, sources, index).offset});
+        RawVector<kSize* static_cast<int>(sizeof(T))> vector = {};
 #pragma unroll
-          for (int i = 0; i < kSize; ++i) {
-            SetElement(vector, i, Narrow<T>(word.template Get<NumberOf<T>>(i)));
-          }
-          *reinterpret_cast<decltype(vector)*>(to) = vector;
-          continue;
-        }
+        for (int i = 0; i < kSize; ++i) SetElement(vector, i, element(i));
+        *reinterpret_cast<decltype(vector)*>(to) = vector;
+        continue;
       }
       // Vectors that are not dense end at the end of the result.
 #pragma unroll
@@ -505,7 +494,7 @@ __device__ __forceinline__ void FillUniform(const Parameters& p, const MapUnifor
 
 // Returns whether an instance has code for an operation on numbers of a type.
 constexpr bool HasCode(MapOp op, NumberType type, int bytes, bool heavy) {
-  if (BytesOf(type) > bytes || (bytes < 16 && type >= NumberType::kC64)) return false;
+  if (BytesOf(type) > bytes) return false;
   if (op == MapOp::kCast) return true;
   return HasFunction(op, type) && (heavy || WeightOf(op, TypeOf(type)) == MapWeight::kLight);
 }
@@ -819,19 +808,24 @@ cudaError_t LaunchInstance(const MapProblem& problem, const MapPlan& plan, const
 
 cudaError_t LaunchMapInterpreter(const MapProblem& problem, const MapPlan& plan, const Operands& operands,
                                  const CudaContext& context, cudaStream_t stream) {
-  const MapCode& code = plan.code;
-  if (code.has_complex) {
-    return code.weight == MapWeight::kLight
-               ? LaunchInstance<16, 1, false>(problem, plan, operands, context, stream)
-               : LaunchInstance<16, 1, true>(problem, plan, operands, context, stream);
+  const auto launch = [&]<int kBytes, int kWords, bool kHeavy>() {
+    return LaunchInstance<kBytes, kWords, kHeavy>(problem, plan, operands, context, stream);
+  };
+  const bool heavy = plan.code.weight == MapWeight::kHeavy;
+  cudaError_t error = cudaErrorNotSupported;
+  switch (plan.code.slot_bytes) {
+    case 4:
+      error = heavy ? launch.operator()<4, 2, true>() : launch.operator()<4, 2, false>();
+      break;
+    case 8:
+      error = heavy ? launch.operator()<8, 2, true>() : launch.operator()<8, 2, false>();
+      break;
+    default:
+      if (!heavy) error = launch.operator()<16, 2, false>();
   }
-  if (code.slot_bytes == 4) {
-    const cudaError_t error = code.weight == MapWeight::kLight
-                                  ? LaunchInstance<4, 2, false>(problem, plan, operands, context, stream)
-                                  : LaunchInstance<4, 2, true>(problem, plan, operands, context, stream);
-    if (error != cudaErrorNotSupported) return error;  // too many live values
-  }
-  return LaunchInstance<8, 1, true>(problem, plan, operands, context, stream);
+  if (error != cudaErrorNotSupported) return error;
+  // For heavy functions of the largest numbers, and for maps of too many live values, of any type.
+  return launch.operator()<16, 1, true>();
 }
 
 }  // namespace warpline

@@ -147,10 +147,11 @@ inline constexpr std::array kMapOps = {
 };
 
 constexpr const MapOpRow& RowOf(MapOp op) { return kMapOps[static_cast<std::size_t>(op)]; }
-// Returns the weight for operands of a type. What the C library computes of complex numbers is heavy.
+// Returns the weight for operands of a type. What a library computes of f64 and of complex numbers is heavy.
 constexpr MapWeight WeightOf(MapOp op, DType dtype) {
-  const bool of_library = RowOf(op).max_ulp > 0 || op == MapOp::kSqrt || op == MapOp::kSign;
-  return IsComplex(dtype) && of_library ? MapWeight::kHeavy : RowOf(op).weight;
+  const bool of_library =
+      RowOf(op).max_ulp > 0 || (IsComplex(dtype) && (op == MapOp::kSqrt || op == MapOp::kSign));
+  return of_library && (IsComplex(dtype) || dtype == DType::kF64) ? MapWeight::kHeavy : RowOf(op).weight;
 }
 constexpr std::string_view Name(MapOp op) { return RowOf(op).name; }
 

@@ -19,14 +19,19 @@ DType OperandType(const MapProblem& problem, const MapNode& node) {
 
 // Returns how many bytes move in the time that one node needs for one element: a third of the time for its
 // worst operands, which tests/bench/worst_operands measured on an H200
-// (docs/benchmarks/2026-11-28-h200-worst-operands.md). For light operations, ordinary operands take this time
-// too: x*a+b of f32 took 1.4 times as long as moving its 8 bytes, from
-// docs/benchmarks/2026-11-27-h200-maps.md.
+// (docs/benchmarks/2026-11-28-h200-worst-operands.md; 2026-11-30-h200-complex-maps.md for complex numbers).
+// For light operations, ordinary operands take this time too: x*a+b of f32 took 1.4 times as long as moving
+// its 8 bytes, from docs/benchmarks/2026-11-27-h200-maps.md.
 double BytesLike(const MapProblem& problem, const MapNode& node) {
   const MapOpRow& row = RowOf(node.op);
   const DType of = OperandType(problem, node);
   const bool is_wide = SizeOf(of) >= 8;
-  if (IsComplex(of)) return node.op == MapOp::kDivide ? 17 : 16;
+  if (IsComplex(of)) {
+    if (WeightOf(node.op, of) == MapWeight::kHeavy) {
+      return of == DType::kC64 ? 36 : node.op == MapOp::kPow ? 72 : 60;
+    }
+    return node.op == MapOp::kDivide ? 17 : 16;
+  }
   switch (node.op) {
     case MapOp::kFloorDivide:
     case MapOp::kRemainder:  // for floats: up to 7 modular products (fmod.h)

@@ -1,5 +1,5 @@
 // The operands for which functions of maps take longest, against what the server charges for them:
-// worst_operands [cpu|cuda]
+// worst_operands [cpu|cuda [TYPE]], for example worst_operands cuda c64
 //
 // Each function is computed for each data type, with operands that are the same in all elements: the largest,
 // the smallest and denormal numbers, and numbers that are far apart. The time of a map of the
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 #include "kernels/map/operations.h"
 #include "tests/bench/timed_lane.h"
@@ -102,7 +103,7 @@ void Write(TimedLane& lane, const Program& program, DType dtype, double x, doubl
   }
 }
 
-int Main(bool cuda) {
+int Main(bool cuda, std::string_view type) {
   auto backend = bench::MakeBackend(cuda);
   if (!backend.ok()) bench::Fail(backend.status());
   TimedLane lane(std::move(*backend));
@@ -116,7 +117,8 @@ int Main(bool cuda) {
     const int operands = RowOf(op).operands;
     if (operands == 0 || op == MapOp::kCast) continue;
     for (const DType dtype : kAllDTypes) {
-      if (!IsMapType(dtype) || !Has(RowOf(op).takes, dtype)) continue;
+      if (!IsMapType(dtype) || !Has(RowOf(op).takes, dtype) || (!type.empty() && type != Name(dtype)))
+        continue;
       const DType result = ResultOf(op, dtype);
       const Program with = MapOf(op, dtype, count), base = MapOf(std::nullopt, result, count);
       const double per = 1e9 / static_cast<double>(count * kFunctions);
@@ -148,4 +150,6 @@ int Main(bool cuda) {
 }  // namespace
 }  // namespace warpline
 
-int main(int argc, char** argv) { return warpline::Main(argc > 1 && std::strcmp(argv[1], "cuda") == 0); }
+int main(int argc, char** argv) {
+  return warpline::Main(argc > 1 && std::strcmp(argv[1], "cuda") == 0, argc > 2 ? argv[2] : "");
+}
