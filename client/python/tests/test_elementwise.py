@@ -181,7 +181,8 @@ def test_powers_of_complex_numbers(client):
 
 
 def test_order_of_complex_numbers(client):
-    x = np.array([[2 + 1j, 1 + 3j, 1 - 1j, 2 + 1j], [0, complex(np.nan, 1), -1j, complex(-0.0, -2)]])
+    x = np.array([[2 + 1j, 1 + 3j, 1 - 1j, 2 + 1j], [0, complex(np.nan, 1), -1j, complex(-0.0, -2)],
+                  [complex(np.nan, 0), complex(1, np.nan), complex(0, np.nan), complex(np.nan, np.nan)]])
     p = warpline.program()
     for axis in (0, 1):
         same(client.run(np.argsort(p.input(x), axis=axis)), np.argsort(x, axis=axis, kind="stable"))

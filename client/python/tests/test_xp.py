@@ -1,15 +1,17 @@
 """warpline.xp: values and types are those of NumPy where the standard has NumPy's, and computed late."""
 
 import asyncio
+import copy
 import gc
 import inspect
+import operator
 import threading
-import time
 
 import numpy as np
 import pytest
 from daemon import Daemon
 
+import warpline
 import warpline.xp as xp
 from warpline.xp import _sessions
 
@@ -108,11 +110,13 @@ def test_what_is_not_promoted(session, a, b):
 def test_numbers(session):
     i, f, b = xp.asarray(array("i1", 3)), xp.asarray(array("f4", 3)), xp.asarray(array("?", 3))
     assert (i + 1).dtype == xp.int8 and (f + 1).dtype == xp.float32 and (2.5 - f).dtype == xp.float32 and (b & True).dtype == xp.bool
-    for use in (lambda: i + 1.5, lambda: i + True, lambda: b + 1, lambda: f + 1j, lambda: i / 2, lambda: f & 1, lambda: f + np.ones(3)):
+    for use in (lambda: i + 1.5, lambda: i + True, lambda: b + 1, lambda: i + 1j, lambda: i / 2, lambda: f & 1, lambda: f + np.ones(3)):
         with pytest.raises(TypeError):
             use()
     with pytest.raises(OverflowError, match="300 is out of bounds for int8"):
         i + 300
+    agree(f * 2j, np.asarray(f) * np.complex64(2j))
+    agree(1j - xp.astype(f, xp.float64), 1j - np.asarray(f).astype("f8"))
 
 
 @pytest.mark.parametrize("key", [0, -1, slice(None, None, -2), (slice(1, 3), 2), (..., 0), None, (None, 1), (1, 2)])
@@ -266,29 +270,6 @@ def test_dropped_arrays_leave_the_server(session):
     del y
     gc.collect()
     assert len(session.client.tensors()) <= before + 2
-
-
-def test_pending_steps_do_not_keep_what_the_caller_dropped(session, monkeypatch, requests):
-    monkeypatch.setattr(_sessions, "_MOST_ORPHANED", 1 << 20)
-    def resident():
-        return sum(info.nbytes for info in session.client.tensors())
-
-    before = resident()
-    total, want = xp.asarray(0.0), 0.0
-    for _ in range(20):
-        chunk = RANDOM.normal(size=40_000)
-        total, want = total + xp.sum(xp.asarray(chunk)), want + chunk.sum()
-        end = time.monotonic() + 30
-        while resident() - before > 2 << 20:  # the client drops tensors a little later
-            assert time.monotonic() < end
-            time.sleep(0.01)
-    assert 2 < len(requests) < 10
-    np.testing.assert_allclose(float(total), want)
-    # Results as large as what they are made of free nothing, so they stay pending.
-    del requests[:]
-    doubled = [xp.asarray(RANDOM.normal(size=40_000)) * 2 for _ in range(20)]
-    assert not requests
-    xp.compute(*doubled)
 
 
 def test_what_the_server_lacks(session):
@@ -528,3 +509,42 @@ def test_what_the_standards_own_tests_found(session):
             agree(xp.linalg.matrix_norm(x, ord=ord), np.linalg.norm(m, ord))
         agree(xp.cumulative_prod(xp.asarray(z), axis=1), z.cumprod(1))
         agree(xp.cumulative_prod(xp.asarray(z[0]), include_initial=True), np.array([1, 1 + 1j, 2 + 2j]))
+
+
+def test_what_a_last_review_found(session):
+    narrow = xp.asarray(np.array([1, 100], np.int8))
+    agree(xp.clip(narrow, xp.asarray([-1000, 50]), xp.asarray([1000, 1000])), np.array([1, 100], np.int8).clip(np.array([1, 50], np.int8)), 0)
+    agree(xp.clip(narrow, np.int64(-1000), np.int64(50)), np.array([1, 50], np.int8), 0)
+    x = xp.asarray(np.arange(12.0).reshape(3, 4))
+    mask = xp.asarray(np.array([True, False, True]))
+    x[mask, 0] = -1.0
+    agree(x[:, 0], np.array([-1.0, 4.0, -1.0]), 0)
+    for key in (xp.asarray(np.ones(4, bool)), xp.asarray(np.ones((3, 3), bool))):
+        with pytest.raises(IndexError, match="a mask of the shape"):
+            x[key]
+        with pytest.raises(IndexError, match="a mask of the shape"):
+            x[key] = 0.0
+    assert x[True].shape == (1, 3, 4) and x[False].shape == (0, 3, 4)
+    square = xp.eye(2)
+    power = xp.linalg.matrix_power(square, 1)
+    power += 1
+    agree(square, np.eye(2), 0)
+    assert np.isnan(float(xp.var(xp.asarray([1.0, 2.0, 3.0]), correction=3)))
+    for copied in (copy.copy(x), copy.deepcopy(x)):
+        copied += 1
+        agree(copied, np.asarray(x) + 1, 0)
+    writable = np.asarray(xp.asarray(np.ones(5000)) * 2)
+    writable[0] = 0
+    with pytest.raises(TypeError, match="an index is an integer"):
+        operator.index(xp.asarray(True))
+    assert xp.full(3, np.float32(1)).dtype == xp.float32 and xp.full(3, xp.asarray(True)).dtype == xp.bool
+    agree(np.cumsum(x), np.asarray(x).cumsum())
+    agree(np.take(x, [0, 1], axis=0), np.asarray(x)[:2], 0)
+    agree(np.cbrt(x), np.cbrt(np.asarray(x)))
+    index = xp.asarray([1 << 40])
+    taken = xp.take(xp.asarray(np.ones(1000)), index)
+    with pytest.raises(warpline.InvalidArgument, match=r"made at .*test_xp\.py:\d+"):
+        float(taken[0])
+    with pytest.raises(warpline.InvalidArgument, match=r"made at .*test_xp\.py:\d+"):
+        x[index] = 1.0
+        float(x[0, 0])

@@ -109,13 +109,13 @@ def _is_complex(x: "Expression") -> bool:
 
 def _order_of_complex(x: "Expression", along: int, descending: bool) -> "Expression":
     """The places of complex numbers in the order of their real parts, and of the imaginary parts among equal ones. Those
-    with a NaN come last."""
+    with a NaN come last: first those whose imaginary part alone is NaN, and those with two at the end."""
     if descending:
         raise NotHere("complex numbers in descending order are not computed on the server")
-    by_imag = argsort(x.imag, along)
-    real = elementwise.where(np.isnan(x), np.nan, x.real)
-    by_real = argsort(indexing.take_along_axis(real, by_imag, along), along)
-    return indexing.take_along_axis(by_imag, by_real, along)
+    order = argsort(x.imag, along)
+    for key in (x.real, np.isnan(x.real) * 2 + np.isnan(x.imag)):
+        order = indexing.take_along_axis(order, argsort(indexing.take_along_axis(key, order, along), along), along)
+    return order
 
 
 @implements("sort")
@@ -180,6 +180,8 @@ def _kth(what: str, a: Any, kth: Any, axis: int | None, kind: Any, order: Any) -
 def _selected(kind: str, a: Any, kth: Iterable[int], axis: int | None) -> "Expression":
     """A sort or argsort that may stop when these places have their elements: SortStep.kth."""
     x, along = _rows("partition", a, axis)
+    if _is_complex(x):
+        raise NotHere("partitions of complex numbers are not computed on the server")
     places = sorted(set(kth))
     fields = fields_of(axis=along, kth=places if len(places) <= _MAX_KTH else [])
     made: Expression = x.program._step(kind, [x], fields, "", "", _I64 if kind == "argsort" else x.dtype)

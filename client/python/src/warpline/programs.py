@@ -198,7 +198,8 @@ class Program:
             key = (array.ctypes.data, array.dtype, array.shape, array.strides)
             operand = Operand(array, any_order=False)
         source = self._sources.get(key)
-        if source is None:
+        # A tensor may have the id of one that has gone, whose expression has its elements here now.
+        if source is None or isinstance(operand, ResidentOperand) and getattr(source._operand, "tensor", None) is not operand.tensor:
             source = Expression(self, operand=operand, dtype=graphs.dtype_of(operand.data_type))
             self._sources[key] = source
         return source

@@ -206,6 +206,9 @@ def _is_integer(part: Any) -> bool:
     return hasattr(part, "__index__") and not isinstance(part, (bool, np.bool_)) and np.ndim(part) == 0
 
 
+_MAX_JOINED = 64
+
+
 @implements("concatenate")
 def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: None = None, *, dtype: Any = None,
                 casting: str = "same_kind") -> "Expression":
@@ -227,7 +230,11 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: None = None, *
             if dtype is not None and x.dtype is not None and not np.can_cast(x.dtype, common, casting):  # type: ignore[arg-type]
                 raise TypeError(f"cannot cast {x} to {common} by the rule {casting!r}")
         given = [program._cast(x, common) for x in given]
-    made: Expression = program._step("concat", given, {"axis": operator.index(axis)} if axis else {}, "", "", common)
+    fields = {"axis": operator.index(axis)} if axis else {}
+    while len(given) > _MAX_JOINED:  # a request has few inputs, so that several may be needed
+        given = [program._step("concat", lot, fields, "", "", common) if len(lot) > 1 else lot[0]
+                 for lot in (given[i:i + _MAX_JOINED] for i in range(0, len(given), _MAX_JOINED))]
+    made: Expression = program._step("concat", given, fields, "", "", common)
     return made
 
 

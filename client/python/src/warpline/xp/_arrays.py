@@ -49,8 +49,7 @@ class Array(Operators):
         self._x = x
         self._session = session
         self._steps = steps
-        if x._line is None:
-            x._line = _lines.current()
+        _lines.mark(x)
         if steps > _sessions.MAX_PENDING:
             self._steps = _sessions.pending(x)
             if self._steps > _sessions.MAX_PENDING:
@@ -59,7 +58,10 @@ class Array(Operators):
         session.add(self)
 
     def _made(self, x: Expression, *others: "Array") -> "Array":
-        """An array of an expression that was made of this one and others."""
+        """An array of an expression that was made of this one and others. Raises ValueError for those of other servers."""
+        for other in others:
+            if other._session is not self._session:
+                _sessions.of((self, *others))
         return Array(x, self._session, 1 + self._steps + sum(other._steps for other in others))
 
     # Its properties.
@@ -103,12 +105,11 @@ class Array(Operators):
         return self._made(self._x.mT)
 
     def to_device(self, device: Any, /, *, stream: None = None) -> Any:
-        """The array there; "cpu": a NumPy array."""
-        if device == "cpu":
+        """The array there; "cpu": a NumPy array. The elements of an array of another server come here first."""
+        if isinstance(device, str) and device == "cpu":
             return np.asarray(self)
-        if isinstance(device, Device) and device.server == self._session.address:
-            return self
-        raise ValueError(f"device is {device!r}: it is 'cpu' or a device of {self._session.address}")
+        session = session_of(device)
+        return self if session is self._session else Array(session.input(np.asarray(self)), session)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
@@ -121,7 +122,7 @@ class Array(Operators):
         if copy is False:
             raise ValueError("the elements are on a server: an array of them is a copy")
         array = self._session.fetch(self._x)
-        return array.astype(array.dtype if dtype is None else dtype)
+        return array.astype(array.dtype if dtype is None else dtype, copy=not array.flags.writeable)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if not all(issubclass(kind, (Array, np.ndarray)) for kind in types):
@@ -159,6 +160,8 @@ class Array(Operators):
         return complex(self._one("complex"))
 
     def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise TypeError(f"an index is an integer, not {self.dtype}")
         return operator.index(self._one("index"))
 
     def __len__(self) -> int:
@@ -168,6 +171,12 @@ class Array(Operators):
 
     def __iter__(self) -> Iterator["Array"]:
         return (self[i] for i in range(len(self)))
+
+    def __copy__(self) -> "Array":
+        return Array(self._x, self._session, self._steps)
+
+    def __deepcopy__(self, memo: Any) -> "Array":
+        return self.__copy__()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -193,7 +202,7 @@ class Array(Operators):
     def __getitem__(self, key: Any) -> "Array":
         parts = key if isinstance(key, tuple) else (key,)
         used = [part for part in parts if isinstance(part, Array)]
-        own = tuple(part._x if isinstance(part, Array) else part for part in parts)
+        own = tuple(map(_index_of, parts))
         _sessions.of([self, *used])
         key = own if isinstance(key, tuple) else own[0]
         if indexing.is_mask(key):
@@ -205,12 +214,18 @@ class Array(Operators):
     def _masked(self, mask: Any) -> "Array":
         """x[mask], whose shape depends on elements: computed at once."""
         x = self._x
+        self._check_mask(mask, 0)
         if mask.ndim == 0:  # takes all or nothing, along a new axis
             given = x.program._expression(mask if isinstance(mask, Expression) else np.asarray(mask))
             x, mask = views.expand_dims(x, 0), views.reshape(given, (1,))
         found = selecting.masked(x, mask)
         self._session.compute([found])
         return Array(found, self._session)
+
+    def _check_mask(self, mask: Any, axis: int) -> None:
+        if tuple(mask.shape) != self.shape[axis:axis + len(mask.shape)]:
+            raise IndexError(f"a mask of the shape {tuple(mask.shape)} does not fit the axes from {axis} on of an array of the shape "
+                             f"{self.shape}")
 
     def _without_masks(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
         """A key with the places of a mask instead of the mask."""
@@ -237,10 +252,13 @@ class Array(Operators):
         given = values._x if isinstance(values, Array) else values
         others = [values] if isinstance(values, Array) else []
         parts = key if isinstance(key, tuple) else (key,)
-        own = tuple(part._x if isinstance(part, Array) else part for part in parts)
+        own = tuple(map(_index_of, parts))
         others += [part for part in parts if isinstance(part, Array)]
+        _sessions.of([self, *others])
         if len(own) == 1 and indexing.is_mask(own[0]):
             return self._written_by_mask(own[0], given, others)
+        if any(map(indexing.is_mask, own)):
+            own = self._without_masks(own)
         if not any(isinstance(part, (Expression, list, np.ndarray)) for part in own):
             return self._made(indexing.set_slice(self._x, own, given), *others)
         return self._written_by_places(own, given, others)
@@ -248,6 +266,7 @@ class Array(Operators):
     def _written_by_mask(self, mask: Any, given: Any, others: list["Array"]) -> "Array":
         chosen = mask if isinstance(mask, Expression) else self._x.program._expression(np.asarray(mask))
         rank = len(views.shape_of("a mask", chosen))
+        self._check_mask(chosen, 0)
         if isinstance(given, Expression) and given.shape != ():
             return self._written_by_places(tuple(selecting.nonzero(chosen)), given, others)
         broad = views.reshape(chosen, (*views.shape_of("a mask", chosen), *[1] * (self.ndim - rank)))
@@ -260,7 +279,7 @@ class Array(Operators):
         unsized = [part for part in parts if isinstance(part, Expression) and part.shape is None]
         if unsized:
             self._session.compute(unsized)
-        row = views.reshape(elementwise_index(self.shape), self.shape)
+        row = views.reshape(creation._index((self.size,), 0, np.dtype(np.int64)), self.shape)
         places = indexing.item(row, parts)
         values = given if not isinstance(given, Expression) else views.broadcast_to(given, places.shape or ())
         flat = views.reshape(self._x, -1)
@@ -279,6 +298,8 @@ class Array(Operators):
         return NotImplemented
 
     def _binary(self, op: str, other: Any, reflected: bool = False) -> Any:
+        if type(other) is complex and self.dtype.kind == "f":  # the array becomes complex numbers of the same precision
+            return self._made(self._x.astype(np.result_type(self.dtype, np.complex64)))._binary(op, other, reflected)
         operand = self._operand(other)
         if operand is NotImplemented:
             return NotImplemented
@@ -303,13 +324,30 @@ class Array(Operators):
     def __matmul__(self, other: Any) -> Any:
         return product(self, other) if isinstance(other, Array) else NotImplemented
 
+    def __rmatmul__(self, other: Any) -> Any:
+        return product(other, self) if isinstance(other, Array) else NotImplemented
+
     def __imatmul__(self, other: Any) -> Any:
         return self._in_place(product(self, other) if isinstance(other, Array) else NotImplemented)
 
 
-def elementwise_index(shape: tuple[int, ...]) -> Expression:
-    """The place of each element among all in a row, as i64."""
-    return creation._index((math.prod(shape),), 0, np.dtype(np.int64))
+def _index_of(part: Any) -> Any:
+    """A part of a key, as expressions take it."""
+    if isinstance(part, Array):
+        return part._x
+    return np.asarray(part) if isinstance(part, (bool, np.bool_)) else part
+
+
+def session_of(device: Any) -> "Session":
+    """The session of a device; None: the default one."""
+    if device is None:
+        return _sessions.default()
+    if isinstance(device, _sessions.Session):
+        return device
+    session = _sessions.at(device.server) if isinstance(device, Device) else None
+    if session is None:
+        raise ValueError(f"device is {device!r}: it is a device of an array of xp, or what xp.connect returns")
+    return session
 
 
 # The kinds of elements that operations take.
@@ -318,12 +356,12 @@ _REAL = ("integer", "real floating-point")
 _FLOATING = ("real floating-point", "complex floating-point")
 _WHOLE = ("bool", "integer")
 _TAKES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("add", "subtract", "multiply", "pow", "negative", "positive", "abs", "sign", "square"), _NUMERIC),
+    **dict.fromkeys(("add", "subtract", "multiply", "pow", "negative", "positive", "abs", "sign"), _NUMERIC),
     **dict.fromkeys(("floor_divide", "remainder", "less", "less_equal", "greater", "greater_equal", "floor", "ceil", "trunc",
                      "maximum", "minimum", "clip"), _REAL),
     **dict.fromkeys(("conj", "real", "round", "isfinite", "isinf", "isnan"), _NUMERIC),
     **dict.fromkeys(("divide", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan",
-                     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "reciprocal"), _FLOATING),
+                     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"), _FLOATING),
     **dict.fromkeys(("atan2", "copysign", "hypot", "logaddexp", "nextafter", "signbit"), ("real floating-point",)),
     **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"), _WHOLE),
     **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), ("integer",)),
@@ -346,7 +384,11 @@ def check_group(op: str, dtype: np.dtype[Any]) -> None:
 
 def _of_operation(op: str, session: "Session", operands: tuple[Any, ...], steps: int) -> Array:
     """operands: expressions of one dtype, and numbers that it takes."""
-    return Array(elementwise.of_one_dtype(op, FREE, operands), session, steps)
+    try:
+        made = elementwise.of_one_dtype(op, FREE, operands)
+    except NotHere as refusal:
+        raise _fallback.Refused(str(refusal)) from None
+    return Array(made, session, steps)
 
 
 def unary(op: str, x: Array) -> Array:

@@ -1,42 +1,32 @@
 """Arrays of the standard that are made of sizes and numbers, or of elements from elsewhere."""
 
-import functools
 from typing import Any
 
 import numpy as np
 
-from warpline import creation
+from warpline import composed, creation
 from warpline.arrays import as_array
 from warpline.dtypes import data_type
 from warpline.expressions import Expression
-from warpline.xp import _sessions, _types
-from warpline.xp._arrays import Array, Device
-from warpline.xp._manipulation import broadcast_arrays, reshape
-
-
-def _session_of(device: Any) -> _sessions.Session:
-    if device is None:
-        return _sessions.default()
-    if isinstance(device, _sessions.Session):
-        return device
-    session = _sessions.default()
-    if isinstance(device, Device) and device.server == session.address:
-        return session
-    raise ValueError(f"device is {device!r}: it is a device of an array of xp, or what xp.connect returns")
+from warpline.xp._arrays import Array, session_of
+from warpline.xp._checks import array_of, of_common_dtype
 
 
 def _made(x: Expression, device: Any) -> Array:
-    return Array(x, _session_of(device), 1)
+    return Array(x, session_of(device), 1)
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
     """An array of elements from elsewhere: NumPy, DLPack, Python's numbers and sequences. They travel once, and are copied."""
     if isinstance(obj, Array):
+        there: Array = obj if device is None else obj.to_device(device)
         if dtype is None or np.dtype(dtype) == obj.dtype:
-            return Array(obj._x, obj._session, obj._steps) if copy else obj
+            if copy is False and there is not obj:
+                raise ValueError("an array on another server is a copy")
+            return there.__copy__() if copy else there
         if copy is False:
             raise ValueError(f"an array of {dtype} is a copy of one of {obj.dtype}")
-        return obj._made(obj._x.astype(np.dtype(dtype)))
+        return there._made(there._x.astype(np.dtype(dtype)))
     if copy is False:
         raise ValueError("the elements are not on a server yet: they are copied")
     values = _values_of(obj)
@@ -47,7 +37,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     wanted = _default_of(array, obj) if dtype is None else np.dtype(dtype)
     array = array if array.dtype == wanted else array.astype(wanted)
     data_type(array.dtype)
-    session = _session_of(device)
+    session = session_of(device)
     return Array(session.input(array), session)
 
 
@@ -66,6 +56,10 @@ def _default_of(array: np.ndarray[Any, Any], obj: Any) -> np.dtype[Any]:
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array of the elements of another library's."""
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"from_dlpack takes an array with __dlpack__, not {type(x).__name__}")
+    if copy is False and not isinstance(x, Array):
+        raise BufferError("the elements are not on a server yet: they are copied")
     return asarray(x, device=device, copy=copy)
 
 
@@ -74,8 +68,10 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def full(shape: int | tuple[int, ...], fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    if isinstance(fill_value, Array):
+        fill_value = fill_value._one("full")
     if dtype is None:
-        dtype = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}[type(fill_value)]
+        dtype = np.int64 if type(fill_value) is int else np.asarray(fill_value).dtype
     return _made(creation.full(_sizes(shape), fill_value, np.dtype(dtype)), device)
 
 
@@ -93,7 +89,7 @@ def empty(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None
 
 def _like(x: Array, value: Any, dtype: Any, device: Any) -> Array:
     made = creation.full(x.shape, value, x.dtype if dtype is None else np.dtype(dtype))
-    return Array(made, x._session if device is None else _session_of(device), 1)
+    return Array(made, x._session if device is None else session_of(device), 1)
 
 
 def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
@@ -129,21 +125,16 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
-    return x._made(creation.tril(x._x, k))
+    return array_of("tril", x)._made(creation.tril(x._x, k))
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
-    return x._made(creation.triu(x._x, k))
+    return array_of("triu", x)._made(creation.triu(x._x, k))
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     """A grid of coordinates."""
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"indexing is {indexing!r}: it is 'xy' or 'ij'")
     if len(arrays) > 1:
-        functools.reduce(_types.common, [x.dtype for x in arrays])
-    places = list(range(len(arrays)))
-    if indexing == "xy" and len(arrays) > 1:
-        places[:2] = [1, 0]
-    rows = [reshape(x, tuple(-1 if i == place else 1 for i in range(len(arrays)))) for x, place in zip(arrays, places)]
-    return broadcast_arrays(*rows)
+        of_common_dtype("meshgrid", arrays)
+    given = [array_of("meshgrid", x)._x for x in arrays]
+    return [arrays[0]._made(x, *arrays[1:]) for x in composed.meshgrid(*given, indexing=indexing)] if given else []

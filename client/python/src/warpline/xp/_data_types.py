@@ -6,16 +6,18 @@ from typing import Any
 import numpy as np
 
 from warpline.xp import _types
-from warpline.xp._arrays import Array
+from warpline.xp._arrays import Array, session_of
 from warpline.xp._checks import array_of
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """The elements as another dtype."""
-    given = array_of("astype", x).to_device(x.device if device is None else device)
+    given = array_of("astype", x)
+    if device is not None:
+        given = given.to_device(session_of(device))
     wanted = np.dtype(dtype)
     if wanted == given.dtype and not copy:
-        return x
+        return given
     if _types.group_of(given.dtype) == "complex floating-point" and _types.group_of(wanted) in ("integer", "real floating-point"):
         raise TypeError(f"complex numbers are not converted to {wanted}: real takes a part of them")
     return given._made(given._x.astype(wanted))

@@ -297,7 +297,7 @@ def reciprocal(x: Array, /) -> Array:
 
 
 def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | None = None) -> Array:
-    result = x if min is None and max is None else array_of("clip", x)
+    result = array_of("clip", x)
     check_group("clip", result.dtype)
     if min is None and max is None:
         return unary("positive", result)
@@ -310,11 +310,19 @@ def clip(x: Array, /, min: Array | Number | None = None, max: Array | Number | N
 
 def _bound(x: Array, bound: Any, op: str) -> tuple[Any, str]:
     """A bound of clip: an integer beyond the dtype is none, or the limit of the dtype."""
+    if isinstance(bound, np.integer):
+        bound = int(bound)
     if type(bound) is int and x.dtype.kind in "iu":
         limits = np.iinfo(x.dtype)
         if not limits.min <= bound <= limits.max:
             return (None if (bound < limits.min) == (op == "maximum") else int(limits.max if bound > 0 else limits.min)), op
     if isinstance(bound, Array) and bound.dtype != x.dtype:
+        if bound.dtype.kind in "iu" and x.dtype.kind in "iu":
+            own, limits = np.iinfo(bound.dtype), np.iinfo(x.dtype)
+            if own.min < limits.min:
+                bound = _pair("maximum", bound, int(limits.min))
+            if own.max > limits.max:
+                bound = _pair("minimum", bound, int(limits.max))
         bound = astype(bound, x.dtype)
     return bound, op
 

@@ -1,10 +1,11 @@
 """Manipulation functions of the standard."""
 
+import operator
 from collections.abc import Sequence
 
 import numpy as np
 
-from warpline import indexing, views
+from warpline import composed, indexing, views
 from warpline.xp._arrays import Array
 from warpline.xp._checks import array_of, of_common_dtype
 
@@ -12,13 +13,13 @@ Axes = int | tuple[int, ...] | None
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
-    arrays = list(arrays)
-    return arrays[0]._made(views.concatenate(of_common_dtype("concat", arrays), axis), *arrays[1:])
+    given = of_common_dtype("concat", arrays)
+    return arrays[0]._made(views.concatenate(given, axis), *arrays[1:])
 
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
-    arrays = list(arrays)
-    return arrays[0]._made(views.stack(of_common_dtype("stack", arrays), axis), *arrays[1:])
+    given = of_common_dtype("stack", arrays)
+    return arrays[0]._made(views.stack(given, axis), *arrays[1:])
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
@@ -45,7 +46,7 @@ def moveaxis(x: Array, source: int | tuple[int, ...], destination: int | tuple[i
 
 
 def expand_dims(x: Array, /, axis: int = 0) -> Array:
-    given = array_of("expand_dims", x)
+    given, axis = array_of("expand_dims", x), operator.index(axis)
     if not -given.ndim - 1 <= axis <= given.ndim:
         raise IndexError(f"axis is {axis}, which is outside of [{-given.ndim - 1}, {given.ndim}]")
     return given._made(views.expand_dims(given._x, axis))
@@ -60,8 +61,8 @@ def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
 
 
 def broadcast_arrays(*arrays: Array) -> list[Array]:
-    shape = np.broadcast_shapes(*(array_of("broadcast_arrays", x).shape for x in arrays))
-    return [broadcast_to(x, shape) for x in arrays]
+    given = [array_of("broadcast_arrays", x)._x for x in arrays]
+    return [x._made(y) for x, y in zip(arrays, composed.broadcast_arrays(*given))] if given else []
 
 
 def flip(x: Array, /, *, axis: Axes = None) -> Array:

@@ -9,18 +9,24 @@ from typing import Any
 
 import numpy as np
 
+from warpline import elementwise
 from warpline.elementwise import operation_of
 from warpline.expressions import Expression
 from warpline.implements import FUNCTIONS, NotHere, accepted
+from warpline.programs import FREE
 from warpline.xp import _client_side, _sessions
 from warpline.xp._arrays import Array
 
 # Names in NumPy 1 of functions of the standard; those that have one name there and here are found by it.
 _NAMES = {"concatenate": "concat", "transpose": "permute_dims", "absolute": "abs", "amax": "max", "amin": "min",
-          "cumsum": "cumulative_sum", "cumprod": "cumulative_prod", "linspace": ""}  # linspace takes no arrays here
+          "linspace": ""}  # linspace takes no arrays here
 # Parameters of NumPy's that the standard calls otherwise.
 _PARAMETERS = {"ddof": "correction"}
 _OF_SIZES: Mapping[Any, Callable[[Any], Any]] = {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: lambda x: x.size}
+
+
+# Functions that the standard has with another meaning.
+_AS_NUMPY = {np.cumsum, np.cumprod, np.take, np.searchsorted}
 
 
 def _namespace() -> Any:
@@ -34,6 +40,8 @@ def function(called: Callable[..., Any], args: Sequence[Any], keywords: Mapping[
         return _namespace().permute_dims(args[0], tuple(range(args[0].ndim))[::-1])
     if called in _OF_SIZES and len(args) == 1 and not keywords:
         return _OF_SIZES[called](args[0])
+    if called in _AS_NUMPY:
+        return _of_expressions(FUNCTIONS[called], args, accepted(called, FUNCTIONS[called], keywords))
     name = _NAMES.get(called.__name__, called.__name__)
     folder = _namespace().linalg if getattr(called, "__module__", "") == "numpy.linalg" else _namespace()
     ours = getattr(folder, name, None) if name else None
@@ -100,7 +108,10 @@ def _rearranged(called: Callable[..., Any], ours: Callable[..., Any], args: Sequ
 
 def ufunc(called: np.ufunc, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """The result of a ufunc, such as that of np.float64(2) * x."""
-    ours = getattr(_namespace(), operation_of(called) or called.__name__, None)
+    operation = operation_of(called)
+    ours = getattr(_namespace(), operation or called.__name__, None)
+    if ours is None and operation and method == "__call__" and not keywords:  # such as np.cbrt
+        return _of_expressions(functools.partial(elementwise.make, operation, FREE), [inputs], {})
     if method != "__call__" or keywords or ours is None:
         return _client_side.computed(f"numpy.{called.__name__}", getattr(called, method), inputs, keywords)
     if any(isinstance(x, (np.ndarray, list)) for x in inputs):

@@ -20,7 +20,7 @@ class Cost:
     fallbacks: int = 0  # operations that NumPy has computed here
 
 
-@dataclass
+@dataclass(eq=False)
 class Profile:
     """The costs of lines, in the order of their time. Shown by print."""
 

@@ -58,11 +58,19 @@ def mean(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
 
 
 def std(x: Array, /, *, axis: Axes = None, correction: int | float = 0.0, keepdims: bool = False) -> Array:
-    return _reduced("std", _of_floats("std", x), axis, keepdims, ddof=correction)
+    return _spread("std", x, axis, correction, keepdims)
 
 
 def var(x: Array, /, *, axis: Axes = None, correction: int | float = 0.0, keepdims: bool = False) -> Array:
-    return _reduced("var", _of_floats("var", x), axis, keepdims, ddof=correction)
+    return _spread("var", x, axis, correction, keepdims)
+
+
+def _spread(what: ReduceOp, x: Array, axis: Axes, correction: int | float, keepdims: bool) -> Array:
+    given = _ordered(what, _of_floats(what, x))
+    found = _reduced(what, given, axis, keepdims, ddof=correction)
+    reduced = given.size // found.size if found.size else 0
+    # The standard wants NaN where the divisor is not positive.
+    return found._binary("multiply", float("nan")) if found.size and reduced - correction <= 0 else found
 
 
 def _ordered(what: str, x: Array) -> Array:

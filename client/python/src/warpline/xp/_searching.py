@@ -2,10 +2,7 @@
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from warpline import indexing, ordering, selecting
-from warpline.xp import _client_side, _types
 from warpline.xp._arrays import Array
 from warpline.xp._checks import array_of, of_common_dtype
 from warpline.xp._reductions import _ordered
@@ -46,7 +43,8 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
-    return array_of("take_along_axis", x)._made(indexing.take_along_axis(x._x, indices._x, axis), indices)
+    places = array_of("take_along_axis", indices)
+    return array_of("take_along_axis", x)._made(indexing.take_along_axis(x._x, places._x, axis), places)
 
 
 class UniqueAll(NamedTuple):

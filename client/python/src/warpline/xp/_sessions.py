@@ -1,5 +1,6 @@
 """Sessions: the server on which arrays live, and when what is pending there is computed."""
 
+import contextlib
 import math
 import os
 import threading
@@ -32,6 +33,8 @@ MAX_PENDING = 160
 _SMALL = 16384
 # Pending steps are computed before they alone keep more bytes on the server.
 _MOST_ORPHANED = 256 << 20
+# Expressions of one request, whose steps and inputs must fit into it.
+_MAX_ASKED = 64
 # Arrays of fewer bytes travel with requests, rather than by one of their own.
 _TINY = 256
 
@@ -51,10 +54,15 @@ class Session:
     def __init__(self, client: Client, address: str) -> None:
         self.client = client
         self.address = address
+        self._process = os.getpid()
         self._lock = threading.RLock()
         self._live: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
         # An upper bound of the bytes that no array has any more, and only pending steps need.
         self._orphaned = 0
+
+    def is_usable(self) -> bool:
+        """False after its client was closed, and in a forked child."""
+        return self._process == os.getpid() and not self.client._connection.closed
 
     def add(self, array: "Array") -> None:
         with self._lock:
@@ -73,7 +81,12 @@ class Session:
             excess = sum(map(_bytes, orphans)) - sum(map(_bytes, readers))
             self._orphaned = max(excess, 0) if excess <= _MOST_ORPHANED else 0
         if excess > _MOST_ORPHANED:
-            self.compute(readers)
+            try:
+                self.compute(readers)
+            except errors.Error:
+                for x in readers:  # the error is that of some; a look at these arrays will tell
+                    with contextlib.suppress(errors.Error):
+                        self.compute([x])
 
     def input(self, array: np.ndarray[Any, Any]) -> Expression:
         """An array of NumPy as an operand: on the server, unless it is so small that it may travel with each request."""
@@ -86,18 +99,23 @@ class Session:
             raise _errors.of(error, {}, self.address) from error
         if _profile.is_active():
             _profile.note(_lines.current(), requests=1, sent_bytes=array.nbytes, seconds=time.perf_counter() - start)
-        self._orphaned += array.nbytes  # as soon as the caller drops it
+        with self._lock:
+            self._orphaned += array.nbytes  # as soon as the caller drops it
         return FREE.input(tensor)
 
     def compute(self, wanted: Sequence[Expression]) -> None:
-        """Computes expressions, which stay on the server, by one request for each mask on the way."""
-        with self._lock:
-            flush = self._flush_of(wanted, [])
-        if flush is not None:
-            self._results(flush)
+        """Computes expressions, which stay on the server, by one request for each mask on the way. For more than 64
+        expressions there are several."""
+        for x in wanted:
+            _lines.mark(x)
+        for i in range(0, len(wanted), _MAX_ASKED):
+            with self._lock:
+                flush = self._flush_of(wanted[i:i + _MAX_ASKED], [])
+            if flush is not None:
+                self._results(flush)
 
     def fetch(self, x: Expression) -> np.ndarray[Any, Any]:
-        """The elements of an expression, computed if need be. Nobody may change them."""
+        """The elements of an expression, computed if need be. Those of a small array cannot be changed, as it stays here."""
         return self.fetch_all([x])[0]
 
     def fetch_all(self, xs: Sequence[Expression]) -> list[np.ndarray[Any, Any]]:
@@ -113,7 +131,8 @@ class Session:
         computed = {} if flush is None else dict(zip(pending, self._results(flush)))
         elements = [computed[x] if operand is None else self._elements_of(x, operand) for x, operand in zip(wanted, operands)]
         for whole in elements:
-            whole.setflags(write=False)  # it may be an operand of later requests
+            if whole.nbytes <= _SMALL:
+                whole.setflags(write=False)  # it may be an operand of later requests
         return [whole if found is x else view.read(whole) for x, found, view, whole in zip(xs, wanted, views, elements)]
 
     def _elements_of(self, x: Expression, operand: AnyOperand) -> np.ndarray[Any, Any]:
@@ -237,30 +256,37 @@ def pending(x: Expression) -> int:
 
 
 _default: list[Session] = []
-_lock = threading.Lock()
+_by_address: weakref.WeakValueDictionary[str, Session] = weakref.WeakValueDictionary()
+_lock = threading.RLock()
 
 
 def connect(server: str | None = None, **settings: Any) -> Session:
     """Connects to a server, which becomes the one of later arrays without a device. server: as of warpline.connect; None:
-    that of $WARPLINE_SERVER, else 127.0.0.1:50051."""
+    that of $WARPLINE_SERVER, else 127.0.0.1:50051. The same server again, without other settings, is the same session."""
     address = server or os.environ.get("WARPLINE_SERVER") or "127.0.0.1:50051"
-    session = Session(connecting.connect(address, **settings), address)
     with _lock:
+        session = None if settings else _by_address.get(address)
+        if session is None or not session.is_usable():
+            session = _by_address[address] = Session(connecting.connect(address, **settings), address)
         _default[:] = [session]
     return session
 
 
 def default() -> Session:
     with _lock:
-        if _default:
-            return _default[0]
-    return connect()
+        return _default[0] if _default else connect()
+
+
+def at(address: str) -> Session | None:
+    """The session of a server that somebody still uses."""
+    with _lock:
+        return _by_address.get(address)
 
 
 def of(arrays: Iterable["Array"]) -> Session:
     """The session that all arrays belong to. Raises ValueError for those of several servers."""
     found = {array._session for array in arrays}
     if len(found) > 1:
-        raise ValueError(f"arrays of {' and '.join(sorted(session.address for session in found))}: to_device brings them to one "
-                         "server")
+        raise ValueError(f"arrays of {' and '.join(sorted(session.address for session in found))}, which are several sessions: "
+                         "to_device brings them to one")
     return found.pop() if found else default()

@@ -1,8 +1,10 @@
 """Values that are asked for."""
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
-from warpline.xp import _sessions
+from warpline.xp import _lines, _sessions
 from warpline.xp._arrays import Array
 
 
@@ -11,6 +13,6 @@ def compute(*arrays: Array) -> None:
     _sessions.of(arrays).compute([x._x for x in arrays])
 
 
-async def compute_async(*arrays: Array) -> None:
-    """As compute, while other tasks of the event loop go on."""
-    await asyncio.to_thread(compute, *arrays)
+def compute_async(*arrays: Array) -> Coroutine[Any, Any, None]:
+    """As compute, while other tasks of the event loop go on. It is awaited."""
+    return asyncio.to_thread(_lines.on_behalf_of, _lines.current(), compute, *arrays)

@@ -11,29 +11,29 @@ _KINDS = ("slice", "reshape")
 
 
 class View(NamedTuple):
-    """Places of an array. steps: from the first that reads the base to the view itself."""
+    """Places of an array. steps: the fields and the shape of each slice or reshape, from the first that reads the base. They
+    are copies, since another thread may compute the view meanwhile."""
 
     base: Expression
-    steps: Sequence[Expression]
+    steps: Sequence[tuple[str, Any, tuple[int, ...]]]
 
     def read(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The view's elements, from those of the base."""
-        for x in self.steps:
-            assert x._operation is not None
-            fields = x._operation.fields
-            if x._operation.kind == "slice":
+        for kind, fields, shape in self.steps:
+            if kind == "slice":
                 key = [slice(None)] * array.ndim
                 for axis, *of in zip(fields["axes"], fields["starts"], fields["ends"], fields["steps"]):
                     key[axis] = slice(*map(int, of))
                 array = array[tuple(key)]
-            assert x.shape is not None
-            array = array.reshape(x.shape)
+            array = array.reshape(shape)
         return array
 
 
 def of(x: Expression) -> View:
+    """The view that an expression is. Called with the lock of its session."""
     steps = []
     while x._operation is not None and x._operation.kind in _KINDS:
-        steps.append(x)
+        assert x.shape is not None
+        steps.append((x._operation.kind, x._operation.fields, x.shape))
         x = x._inputs[0]
     return View(x, steps[::-1])

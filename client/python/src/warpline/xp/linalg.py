@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warpline import composed, views
-from warpline.xp import _client_side, _types
+from warpline import composed, products, views
+from warpline.xp import _client_side
 from warpline.xp._arrays import Array
+from warpline.xp._checks import of_common_dtype
 from warpline.xp._creation import eye
 from warpline.xp._elementwise import conj
 from warpline.xp._manipulation import broadcast_to, matrix_transpose, moveaxis, stack
@@ -43,7 +44,8 @@ class SignAndLog(NamedTuple):
 
 
 def outer(x1: Array, x2: Array, /) -> Array:
-    return x1[:, None] * x2[None, :]
+    a, b = of_common_dtype("outer", (x1, x2))
+    return x1._made(products.outer(a, b), x2)
 
 
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
@@ -72,13 +74,13 @@ def matrix_power(x: Array, n: int, /) -> Array:
         return matrix_power(inv(x), -n)
     if n == 0:
         return broadcast_to(eye(x.shape[-1], dtype=x.dtype, device=x._session), x.shape)
-    half = matrix_power(x, n // 2) if n > 1 else None
-    square = x if half is None else half @ half
-    return square if n % 2 == 0 or n == 1 else square @ x
+    if n == 1:
+        return x.__copy__()
+    half = matrix_power(x, n // 2)
+    return half @ half if n % 2 == 0 else half @ half @ x
 
 
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    _types.common(x1.dtype, x2.dtype)
     a, b = moveaxis(x1, axis, 0), moveaxis(x2, axis, 0)
     if a.shape[0] != 3 or b.shape[0] != 3:
         raise ValueError(f"cross takes vectors of 3 elements, not {a.shape[0]} and {b.shape[0]}")
@@ -122,10 +124,11 @@ def pinv(x: Array, /, *, rtol: float | None = None) -> Array:
     return _one("pinv", [x], rcond=_tolerance(x, rtol))
 
 
-def matrix_rank(x: Array, /, *, rtol: float | None = None) -> Array:
+def matrix_rank(x: Array, /, *, rtol: float | Array | None = None) -> Array:
     """Counts the singular values above rtol times the largest; None: as pinv."""
     values = svdvals(x)
-    return count_nonzero(values > values[..., :1] * _tolerance(x, rtol), axis=-1)
+    factor = rtol[..., None] if isinstance(rtol, Array) else _tolerance(x, rtol)
+    return count_nonzero(values > values[..., :1] * factor, axis=-1)
 
 
 def _tolerance(x: Array, rtol: float | None) -> float:
