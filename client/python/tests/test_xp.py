@@ -6,6 +6,7 @@ import gc
 import inspect
 import operator
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -269,7 +270,10 @@ def test_dropped_arrays_leave_the_server(session):
     xp.compute(y)
     del y
     gc.collect()
-    assert len(session.client.tensors()) <= before + 2
+    end = time.monotonic() + 30
+    while len(session.client.tensors()) > before + 2:  # the client drops tensors a little later
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_what_the_server_lacks(session):

@@ -49,8 +49,8 @@ TEST(ComplexFunctionsTest, SmallNumbersKeepTheirDigits) {
   ExpectIs(ComplexLog1p(Complex{1e-20, 1e-30}), 1e-20, 1e-30);
 }
 
-TEST(ComplexFunctionsTest, QuotientsOfHugeNumbersDoNotOverflow) {
-  ExpectIs(Quotient(Complex{kHuge, kHuge}, Complex{kHuge, kHuge}), 1, 0);
+TEST(ComplexFunctionsTest, QuotientsOfLargeNumbersDoNotOverflow) {
+  ExpectIs(Quotient(Complex{1e300, 1e300}, Complex{1e300, 1e300}), 1, 0);
 }
 
 }  // namespace
