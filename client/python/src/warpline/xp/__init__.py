@@ -9,10 +9,11 @@ Operations are computed when a value is looked at. Shapes and dtypes are always 
 """
 
 from math import e, inf, nan, pi
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpline.xp import _numpy, fft, linalg  # noqa: F401  Array finds _numpy here
+from warpline.xp import _hints, _numpy, fft, linalg  # noqa: F401  Array finds _numpy here
 from warpline.xp._arrays import Array, Device
 from warpline.xp._creation import (
     arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril, triu, zeros,
@@ -46,6 +47,10 @@ bool = np.dtype(np.bool_)  # noqa: A001
 int8, int16, int32, int64 = (np.dtype(f"i{size}") for size in (1, 2, 4, 8))
 uint8, uint16, uint32, uint64 = (np.dtype(f"u{size}") for size in (1, 2, 4, 8))
 float32, float64, complex64, complex128 = (np.dtype(name) for name in ("f4", "f8", "c8", "c16"))
+
+if not TYPE_CHECKING:  # which would take every name for one that is here
+    def __getattr__(name):
+        _hints.of_namespace(name)
 
 __all__ = [
     "Array", "Device", "LeaseLost", "QuotaFull", "Refused", "ServerLost", "__array_api_version__", "__array_namespace_info__",

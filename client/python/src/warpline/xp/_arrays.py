@@ -4,18 +4,18 @@ import functools
 import math
 import operator
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from warpline import creation, elementwise, indexing, selecting, views
+from warpline import creation, elementwise, errors, indexing, selecting, views
 from warpline.dtypes import name_of
 from warpline.expressions import Expression
 from warpline.implements import NotHere
 from warpline.programs import FREE
 from warpline.residents import ResidentOperand
-from warpline.xp import _fallback, _lines, _sessions, _types
+from warpline.xp import _fallback, _hints, _lines, _sessions, _types
 from warpline.xp._operators import Operators
 
 if TYPE_CHECKING:
@@ -196,6 +196,16 @@ class Array(Operators):
         with np.printoptions(threshold=0 if self.size > _WHOLE_SIZE else _WHOLE_SIZE, edgeitems=_EDGE):
             text = np.array2string(self._corner(), separator=", ", prefix="Array(")
         return f"Array({text}, {about})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self._one("a format"), spec) if spec else str(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an array of xp is on a server, and is not pickled: np.asarray(x) is")
+
+    if not TYPE_CHECKING:  # which would take every name for one that is here
+        def __getattr__(self, name):
+            _hints.of_arrays(name)
 
     # Elements by indices.
 
@@ -379,16 +389,26 @@ def _takes(op: str, dtype: np.dtype[Any]) -> bool:
 def check_group(op: str, dtype: np.dtype[Any]) -> None:
     """Raises TypeError unless the operation takes elements of this dtype."""
     if not _takes(op, dtype):
-        raise TypeError(f"{op} takes {' and '.join(_TAKES[op])} arrays, not {dtype}")
+        raise TypeError(f"{op} takes {' and '.join(_TAKES[op])} arrays, not {dtype}: xp.astype converts them")
 
 
 def _of_operation(op: str, session: "Session", operands: tuple[Any, ...], steps: int) -> Array:
     """operands: expressions of one dtype, and numbers that it takes."""
     try:
         made = elementwise.of_one_dtype(op, FREE, operands)
+        return Array(made, session, steps)
     except NotHere as refusal:
         raise _fallback.Refused(str(refusal)) from None
-    return Array(made, session, steps)
+    except errors.InvalidArgument:
+        _check_shapes(op, [x.shape for x in operands if isinstance(x, Expression)])
+        raise
+
+
+def _check_shapes(op: str, shapes: Sequence[Any]) -> None:
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"{op}: the shapes {' and '.join(map(str, shapes))} are not broadcast to each other") from None
 
 
 def unary(op: str, x: Array) -> Array:

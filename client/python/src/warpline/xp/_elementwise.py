@@ -333,7 +333,7 @@ def where(condition: Array, x1: Array | Number, x2: Array | Number, /) -> Array:
         raise TypeError(f"where takes a condition of bool, not {condition.dtype}")
     arrays = [x for x in (x1, x2) if isinstance(x, Array)]
     if not arrays:
-        raise TypeError("where takes an array among its values")
+        raise TypeError("where takes an array among its two values: xp.astype(condition, dtype) is 1 and 0")
     dtype = functools.reduce(_types.common, [x.dtype for x in arrays])
     given = [x._x.program._cast(x._x, dtype) if isinstance(x, Array) else _types.number_for(dtype, x) for x in (x1, x2)]
     _sessions.of((condition, *arrays))

@@ -28,6 +28,9 @@ def of(error: errors.Error, steps: Mapping[str, Expression], address: str) -> er
     place = re.search(r"program\.steps\[(\d+)\]", text)
     if place and int(place[1]) < len(steps):
         text += f" (made at {_line_of(list(steps.values())[int(place[1])], steps)})"
+    else:
+        names = [name for name in re.findall(r'step "(\w+)"', text) if name in steps]  # as of the largest results
+        text += f" (made at {_line_of(steps[names[0]], steps)})" if names else ""
     kind = _kind_of(error)
     if kind is None:
         return errors.reworded(error, text)

@@ -25,6 +25,7 @@ _PARAMETERS = {"ddof": "correction"}
 _OF_SIZES: Mapping[Any, Callable[[Any], Any]] = {np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: lambda x: x.size}
 
 
+_WRITERS = {np.copyto, np.put, np.putmask, np.place, np.put_along_axis, np.fill_diagonal}
 # Functions that the standard has with another meaning.
 _AS_NUMPY = {np.cumsum, np.cumprod, np.take, np.searchsorted}
 
@@ -36,6 +37,9 @@ def _namespace() -> Any:
 def function(called: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """The result of a function of NumPy: that of the standard, or else what the server computes for tensors, such as
     np.nanmean. Raises Refused for all others, unless NumPy is to compute them."""
+    _check_no_out(called, keywords)
+    if called in _WRITERS:
+        raise TypeError(f"numpy.{called.__name__} writes into an array, which those of xp do by x[...] = y")
     if called is np.transpose and len(args) == 1 and not keywords:  # the standard's names all axes
         return _namespace().permute_dims(args[0], tuple(range(args[0].ndim))[::-1])
     if called in _OF_SIZES and len(args) == 1 and not keywords:
@@ -53,7 +57,17 @@ def function(called: Callable[..., Any], args: Sequence[Any], keywords: Mapping[
             return _of_expressions(FUNCTIONS[called], args, accepted(called, FUNCTIONS[called], keywords))
         except NotHere:
             pass
-    return _client_side.computed(f"numpy.{called.__name__}", called, args, keywords)
+    return _client_side.computed(f"{_path(called)} with these arguments", called, args, keywords)
+
+
+def _path(called: Callable[..., Any]) -> str:
+    return f"{getattr(called, '__module__', None) or 'numpy'}.{called.__name__}"
+
+
+def _check_no_out(called: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
+    if keywords.get("out") is not None:
+        raise TypeError(f"numpy.{called.__name__} has no out= for arrays of xp, and none of NumPy's is changed in place by one: "
+                        "x[...] = y writes, and np.asarray(x) brings elements here")
 
 
 def _of_expressions(function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
@@ -108,12 +122,14 @@ def _rearranged(called: Callable[..., Any], ours: Callable[..., Any], args: Sequ
 
 def ufunc(called: np.ufunc, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """The result of a ufunc, such as that of np.float64(2) * x."""
+    _check_no_out(called, keywords)
     operation = operation_of(called)
     ours = getattr(_namespace(), operation or called.__name__, None)
     if ours is None and operation and method == "__call__" and not keywords:  # such as np.cbrt
         return _of_expressions(functools.partial(elementwise.make, operation, FREE), [inputs], {})
     if method != "__call__" or keywords or ours is None:
-        return _client_side.computed(f"numpy.{called.__name__}", getattr(called, method), inputs, keywords)
+        return _client_side.computed(f"numpy.{called.__name__}{'' if method == '__call__' else '.' + method} with these arguments",
+                                     getattr(called, method), inputs, keywords)
     if any(isinstance(x, (np.ndarray, list)) for x in inputs):
         raise TypeError(f"{called.__name__} of an array of xp and one of NumPy: xp.asarray brings it to the server")
     return ours(*inputs)

@@ -30,7 +30,7 @@ def _of_sum(x: Array, dtype: Any) -> Any:
 def converted_for(what: str, x: Array, dtype: Any) -> Array:
     check = array_of(what, x)
     if _types.group_of(check.dtype) == "bool":
-        raise TypeError(f"{what} takes numbers, not bool")
+        raise TypeError(f"{what} takes numbers, not bool: xp.count_nonzero counts them, and xp.astype converts them")
     return check if _of_sum(check, dtype) == check.dtype else astype(check, _of_sum(check, dtype))
 
 
@@ -49,7 +49,7 @@ def wrapped(made: Array, dtype: Any) -> Array:
 
 def _of_floats(what: str, x: Array) -> Array:
     if _types.group_of(array_of(what, x).dtype) not in ("real floating-point", "complex floating-point"):
-        raise TypeError(f"{what} takes floating-point arrays, not {x.dtype}")
+        raise TypeError(f"{what} takes floating-point arrays, not {x.dtype}: xp.astype converts them")
     return x
 
 

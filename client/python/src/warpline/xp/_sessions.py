@@ -64,6 +64,10 @@ class Session:
         """False after its client was closed, and in a forked child."""
         return self._process == os.getpid() and not self.client._connection.closed
 
+    def close(self) -> None:
+        """Drops the arrays from the server, and ends the connection. Later uses of them raise Cancelled."""
+        self.client.close()
+
     def add(self, array: "Array") -> None:
         with self._lock:
             self._live[id(array)] = array
