@@ -528,6 +528,7 @@ def test_what_a_last_review_found(session):
             x[key]
         with pytest.raises(IndexError, match="a mask of the shape"):
             x[key] = 0.0
+    agree(x[[True, False, True]], np.asarray(x)[[0, 2]], 0)
     assert x[True].shape == (1, 3, 4) and x[False].shape == (0, 3, 4)
     square = xp.eye(2)
     power = xp.linalg.matrix_power(square, 1)

@@ -224,18 +224,18 @@ class Array(Operators):
     def _masked(self, mask: Any) -> "Array":
         """x[mask], whose shape depends on elements: computed at once."""
         x = self._x
-        self._check_mask(mask, 0)
-        if mask.ndim == 0:  # takes all or nothing, along a new axis
+        self._check_mask(mask)
+        if np.ndim(mask) == 0:  # takes all or nothing, along a new axis
             given = x.program._expression(mask if isinstance(mask, Expression) else np.asarray(mask))
             x, mask = views.expand_dims(x, 0), views.reshape(given, (1,))
         found = selecting.masked(x, mask)
         self._session.compute([found])
         return Array(found, self._session)
 
-    def _check_mask(self, mask: Any, axis: int) -> None:
-        if tuple(mask.shape) != self.shape[axis:axis + len(mask.shape)]:
-            raise IndexError(f"a mask of the shape {tuple(mask.shape)} does not fit the axes from {axis} on of an array of the shape "
-                             f"{self.shape}")
+    def _check_mask(self, mask: Any) -> None:
+        shape = tuple(np.shape(mask))
+        if shape != self.shape[:len(shape)]:
+            raise IndexError(f"a mask of the shape {shape} does not fit the first axes of an array of the shape {self.shape}")
 
     def _without_masks(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
         """A key with the places of a mask instead of the mask."""
@@ -276,7 +276,7 @@ class Array(Operators):
     def _written_by_mask(self, mask: Any, given: Any, others: list["Array"]) -> "Array":
         chosen = mask if isinstance(mask, Expression) else self._x.program._expression(np.asarray(mask))
         rank = len(views.shape_of("a mask", chosen))
-        self._check_mask(chosen, 0)
+        self._check_mask(chosen)
         if isinstance(given, Expression) and given.shape != ():
             return self._written_by_places(tuple(selecting.nonzero(chosen)), given, others)
         broad = views.reshape(chosen, (*views.shape_of("a mask", chosen), *[1] * (self.ndim - rank)))
