@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpline.xp import _hints, _numpy, fft, linalg  # noqa: F401  Array finds _numpy here
-from warpline.xp._arrays import Array, Device
+from warpline.xp._arrays import Array
 from warpline.xp._creation import (
     arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril, triu, zeros,
     zeros_like)
 from warpline.xp._data_types import astype, can_cast, isdtype, result_type
+from warpline.xp._devices import Device
 from warpline.xp._elementwise import (
     abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_invert, bitwise_left_shift, bitwise_or,
     bitwise_right_shift, bitwise_xor, ceil, clip, conj, copysign, cos, cosh, divide, equal, exp, expm1, floor, floor_divide,

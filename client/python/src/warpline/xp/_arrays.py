@@ -1,11 +1,10 @@
 """Arrays of the standard, whose elements are on a server."""
 
-import functools
 import math
 import operator
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -16,6 +15,8 @@ from warpline.implements import NotHere
 from warpline.programs import FREE
 from warpline.residents import ResidentOperand
 from warpline.xp import _fallback, _hints, _lines, _sessions, _types
+from warpline.xp._devices import Device, session_of
+from warpline.xp._kinds import check_group
 from warpline.xp._operators import Operators
 
 if TYPE_CHECKING:
@@ -23,16 +24,6 @@ if TYPE_CHECKING:
 
 # A repr shows arrays of so many elements whole, and of larger ones so many at each end of an axis.
 _WHOLE_SIZE, _EDGE = 1000, 3
-
-
-class Device(NamedTuple):
-    """A device of a server."""
-
-    server: str  # its address
-    ordinal: int  # as warpline.info().devices has it
-
-    def __str__(self) -> str:
-        return f"{self.server}/{self.ordinal}"
 
 
 class Array(Operators):
@@ -346,50 +337,6 @@ def _index_of(part: Any) -> Any:
     if isinstance(part, Array):
         return part._x
     return np.asarray(part) if isinstance(part, (bool, np.bool_)) else part
-
-
-def session_of(device: Any) -> "Session":
-    """The session of a device; None: the default one."""
-    if device is None:
-        return _sessions.default()
-    if isinstance(device, _sessions.Session):
-        return device
-    session = _sessions.at(device.server) if isinstance(device, Device) else None
-    if session is None:
-        raise ValueError(f"device is {device!r}: it is a device of an array of xp, or what xp.connect returns")
-    return session
-
-
-# The kinds of elements that operations take.
-_NUMERIC = ("integer", "real floating-point", "complex floating-point")
-_REAL = ("integer", "real floating-point")
-_FLOATING = ("real floating-point", "complex floating-point")
-_WHOLE = ("bool", "integer")
-_TAKES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("add", "subtract", "multiply", "pow", "negative", "positive", "abs", "sign"), _NUMERIC),
-    **dict.fromkeys(("floor_divide", "remainder", "less", "less_equal", "greater", "greater_equal", "floor", "ceil", "trunc",
-                     "maximum", "minimum", "clip"), _REAL),
-    **dict.fromkeys(("conj", "real", "round", "isfinite", "isinf", "isnan"), _NUMERIC),
-    **dict.fromkeys(("divide", "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan",
-                     "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"), _FLOATING),
-    **dict.fromkeys(("atan2", "copysign", "hypot", "logaddexp", "nextafter", "signbit"), ("real floating-point",)),
-    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_invert"), _WHOLE),
-    **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), ("integer",)),
-    **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "logical_not"), ("bool",)),
-    "imag": ("complex floating-point",),
-}
-
-
-@functools.lru_cache(maxsize=1024)
-def _takes(op: str, dtype: np.dtype[Any]) -> bool:
-    groups = _TAKES.get(op)
-    return groups is None or _types.group_of(dtype) in groups
-
-
-def check_group(op: str, dtype: np.dtype[Any]) -> None:
-    """Raises TypeError unless the operation takes elements of this dtype."""
-    if not _takes(op, dtype):
-        raise TypeError(f"{op} takes {' and '.join(_TAKES[op])} arrays, not {dtype}: xp.astype converts them")
 
 
 def _of_operation(op: str, session: "Session", operands: tuple[Any, ...], steps: int) -> Array:

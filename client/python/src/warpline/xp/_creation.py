@@ -8,8 +8,9 @@ from warpline import composed, creation
 from warpline.arrays import as_array
 from warpline.dtypes import data_type
 from warpline.expressions import Expression
-from warpline.xp._arrays import Array, session_of
+from warpline.xp._arrays import Array
 from warpline.xp._checks import array_of, of_common_dtype
+from warpline.xp._devices import session_of
 
 
 def _made(x: Expression, device: Any) -> Array:

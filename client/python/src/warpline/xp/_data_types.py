@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from warpline.xp import _types
-from warpline.xp._arrays import Array, session_of
+from warpline.xp._arrays import Array
 from warpline.xp._checks import array_of
+from warpline.xp._devices import session_of
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:

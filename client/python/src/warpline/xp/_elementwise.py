@@ -8,9 +8,10 @@ import numpy as np
 from warpline import elementwise
 from warpline.programs import FREE
 from warpline.xp import _sessions, _types
-from warpline.xp._arrays import Array, binary, check_group, unary
+from warpline.xp._arrays import Array, binary, unary
 from warpline.xp._checks import array_of
 from warpline.xp._data_types import astype
+from warpline.xp._kinds import check_group
 
 Number = bool | int | float | complex
 

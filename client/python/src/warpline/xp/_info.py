@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warpline.xp import _sessions
-from warpline.xp._arrays import Device
 from warpline.xp._data_types import isdtype
+from warpline.xp._devices import Device
 
 _DTYPES = {"bool": "?", "int8": "i1", "int16": "i2", "int32": "i4", "int64": "i8", "uint8": "u1", "uint16": "u2", "uint32": "u4",
            "uint64": "u8", "float32": "f4", "float64": "f8", "complex64": "c8", "complex128": "c16"}
