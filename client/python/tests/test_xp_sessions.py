@@ -52,6 +52,12 @@ def test_several_servers(session, other):
         here.to_device("gpu")
 
 
+def test_devices_of_one_server_are_equal():
+    one, two, other = xp.Device("a:1", 0), xp.Device("a:1", 1), xp.Device("b:1", 0)
+    assert one == two and not one != two and len({one, two, other}) == 2 and one != other and one != ("a:1", 0)
+    assert (str(one), str(two)) == ("a:1/0", "a:1/1")
+
+
 def test_one_server_is_one_session(session):
     x = xp.asarray([1.0, 2.0])
     assert xp.connect(session.address) is session

@@ -6,10 +6,20 @@ from warpline.xp import _sessions
 
 
 class Device(NamedTuple):
-    """A device of a server."""
+    """A device of a server. Devices of one server are equal, as arrays of all of them compute together; libraries refuse arrays
+    of devices that differ."""
 
     server: str  # its address
     ordinal: int  # as warpline.info().devices has it
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and self.server == other.server
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.server)
 
     def __str__(self) -> str:
         return f"{self.server}/{self.ordinal}"
