@@ -529,6 +529,11 @@ def test_what_a_last_review_found(session):
         with pytest.raises(IndexError, match="a mask of the shape"):
             x[key] = 0.0
     agree(x[[True, False, True]], np.asarray(x)[[0, 2]], 0)
+    nothing = xp.asarray(np.zeros((0, 4), bool))
+    assert x[nothing].shape == (0,) and x[xp.asarray(np.zeros(0, bool))].shape == (0, 4)
+    same = xp.asarray(x, copy=True)
+    same[nothing] = 1.0
+    agree(same, np.asarray(x), 0)
     assert x[True].shape == (1, 3, 4) and x[False].shape == (0, 3, 4)
     square = xp.eye(2)
     power = xp.linalg.matrix_power(square, 1)

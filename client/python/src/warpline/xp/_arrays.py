@@ -215,7 +215,8 @@ class Array(Operators):
     def _masked(self, mask: Any) -> "Array":
         """x[mask], whose shape depends on elements: computed at once."""
         x = self._x
-        self._check_mask(mask)
+        if self._takes_nothing(mask):
+            return self._made(creation.full((0, *self.shape[np.ndim(mask):]), 0, self.dtype))
         if np.ndim(mask) == 0:  # takes all or nothing, along a new axis
             given = x.program._expression(mask if isinstance(mask, Expression) else np.asarray(mask))
             x, mask = views.expand_dims(x, 0), views.reshape(given, (1,))
@@ -223,10 +224,13 @@ class Array(Operators):
         self._session.compute([found])
         return Array(found, self._session)
 
-    def _check_mask(self, mask: Any) -> None:
+    def _takes_nothing(self, mask: Any) -> bool:
+        """True for a mask without elements, whose sizes may be 0 where those of the array are not. Raises IndexError for a mask
+        of other sizes."""
         shape = tuple(np.shape(mask))
-        if shape != self.shape[:len(shape)]:
+        if len(shape) > self.ndim or not all(size in (own, 0) for size, own in zip(shape, self.shape)):
             raise IndexError(f"a mask of the shape {shape} does not fit the first axes of an array of the shape {self.shape}")
+        return 0 in shape
 
     def _without_masks(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
         """A key with the places of a mask instead of the mask."""
@@ -267,7 +271,8 @@ class Array(Operators):
     def _written_by_mask(self, mask: Any, given: Any, others: list["Array"]) -> "Array":
         chosen = mask if isinstance(mask, Expression) else self._x.program._expression(np.asarray(mask))
         rank = len(views.shape_of("a mask", chosen))
-        self._check_mask(chosen)
+        if self._takes_nothing(chosen):
+            return self.__copy__()
         if isinstance(given, Expression) and given.shape != ():
             return self._written_by_places(tuple(selecting.nonzero(chosen)), given, others)
         broad = views.reshape(chosen, (*views.shape_of("a mask", chosen), *[1] * (self.ndim - rank)))
