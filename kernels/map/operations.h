@@ -36,8 +36,8 @@ enum class MapResult : std::uint8_t {
   kGiven,  // the node gives the type
 };
 
-// Which kernels for 32-bit numbers support an operation. Maps with only light operations run on a kernel
-// without function calls, which would cost registers.
+// Which kernels support an operation. Maps with only light operations run on a kernel without function calls,
+// which would cost registers. WeightOf tells it for a type.
 enum class MapWeight : std::uint8_t { kLight, kHeavy };
 
 // Columns: identifier, name, number of operands, supported types, type of the result, weight, and the error

@@ -56,6 +56,11 @@ def test_refusals_name_the_whole_function(x):
         np.linalg.inv(x[:, :3])
     with pytest.raises(xp.Refused, match=r"no numpy\.add\.at with these arguments"):
         np.add.at(x, 0, 1)
+    z = xp.astype(x, xp.complex128)
+    with pytest.raises(xp.Refused, match=r"no numpy\.exp2 with these arguments"):
+        np.exp2(z)
+    with xp.config(fallback="numpy"):
+        np.testing.assert_allclose(np.asarray(np.exp2(z)), np.exp2(np.asarray(z)))
 
 
 def test_shapes_and_types(x):

@@ -44,9 +44,7 @@ def function(called: Callable[..., Any], args: Sequence[Any], keywords: Mapping[
         return _namespace().permute_dims(args[0], tuple(range(args[0].ndim))[::-1])
     if called in _OF_SIZES and len(args) == 1 and not keywords:
         return _OF_SIZES[called](args[0])
-    if called in _AS_NUMPY:
-        return _of_expressions(FUNCTIONS[called], args, accepted(called, FUNCTIONS[called], keywords))
-    name = _NAMES.get(called.__name__, called.__name__)
+    name = "" if called in _AS_NUMPY else _NAMES.get(called.__name__, called.__name__)
     folder = _namespace().linalg if getattr(called, "__module__", "") == "numpy.linalg" else _namespace()
     ours = getattr(folder, name, None) if name else None
     given = None if ours is None or not inspect.isfunction(ours) else _rearranged(called, ours, args, keywords)
@@ -126,7 +124,10 @@ def ufunc(called: np.ufunc, method: str, inputs: Sequence[Any], keywords: Mappin
     operation = operation_of(called)
     ours = getattr(_namespace(), operation or called.__name__, None)
     if ours is None and operation and method == "__call__" and not keywords:  # such as np.cbrt
-        return _of_expressions(functools.partial(elementwise.make, operation, FREE), [inputs], {})
+        try:
+            return _of_expressions(functools.partial(elementwise.make, operation, FREE), [inputs], {})
+        except NotHere:
+            pass
     if method != "__call__" or keywords or ours is None:
         return _client_side.computed(f"numpy.{called.__name__}{'' if method == '__call__' else '.' + method} with these arguments",
                                      getattr(called, method), inputs, keywords)

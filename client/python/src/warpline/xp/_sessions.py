@@ -266,7 +266,8 @@ _lock = threading.RLock()
 
 def connect(server: str | None = None, **settings: Any) -> Session:
     """Connects to a server, which becomes the one of later arrays without a device. server: as of warpline.connect; None:
-    that of $WARPLINE_SERVER, else 127.0.0.1:50051. The same server again, without other settings, is the same session."""
+    that of $WARPLINE_SERVER, else 127.0.0.1:50051. Without settings it is the
+    session of that server that was made last, if one is still used."""
     address = server or os.environ.get("WARPLINE_SERVER") or "127.0.0.1:50051"
     with _lock:
         session = None if settings else _by_address.get(address)
