@@ -1,6 +1,9 @@
 // warplined: connects the parts and controls the life of the process.
+#include <signal.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -9,13 +12,15 @@
 #include "cmake/version.h"
 #include "server/base/descriptor_limit.h"
 #include "server/base/free_memory.h"
-#include "server/base/stop_signals.h"
+#include "server/base/signals.h"
 #include "server/base/usable_cpus.h"
 #include "server/daemon/access.h"
 #include "server/daemon/core.h"
 #include "server/daemon/device_failure.h"
 #include "server/daemon/doors.h"
 #include "server/daemon/new_token.h"
+#include "server/daemon/ports.h"
+#include "server/daemon/reload.h"
 #include "server/daemon/services.h"
 #include "server/daemon/stop.h"
 #include "server/observe/crash_report.h"
@@ -34,9 +39,12 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-// Waits for a stop signal, and returns its number. Once the server has been idle for a second, memory that
+// Reads the command line, the environment and the file.
+using ReadSettings = std::function<CommandLine()>;
+
+// Waits for a signal, and returns its number. Once the server has been idle for a second, memory that
 // the allocator has kept after bursts of large messages is returned to the kernel.
-int AwaitStop(StopSignals& signals, const Metrics& metrics) {
+int AwaitSignal(Signals& signals, const Metrics& metrics) {
   double trimmed_at = 0;
   double last_seen = 0;
   for (;;) {
@@ -59,8 +67,9 @@ void WarnOfPlaintext(const ServerOptions& options) {
 }
 
 // The parts are made in this order, so the last one to be destroyed is the first.
-int Serve(const ServerOptions& options) {
-  StopSignals signals;
+int Serve(CommandLine line, const ReadSettings& read_settings) {
+  const ServerOptions& options = line.options;
+  Signals signals;
   TakeOverLibraryLogs();
   const Machine machine{.cpus = options.Cpus(UsableCpus()), .descriptors = RaiseDescriptorLimit()};
   Metrics metrics;
@@ -68,17 +77,24 @@ int Serve(const ServerOptions& options) {
   // First, so that an error in its files is reported before anything that takes long.
   const absl::StatusOr<Access> access = Access::Open(options, metrics);
   if (!access.ok()) return Fail(access.status());
+  absl::StatusOr<Ports> ports = Ports::Bind(options);
+  if (!ports.ok()) return Fail(ports.status());
   DeviceFailure failure;
   const auto core = Core::Create(options, machine, *access, failure, metrics);
   if (!core.ok()) return Fail(core.status());
-  Services services(options, machine, *access, **core, metrics);
-  const auto doors = Doors::Open(options, machine, *access, **core, services, failure, metrics);
+  Services services(options, machine, *access, /*has_regions=*/!ports->regions.empty(), **core, metrics);
+  const auto doors =
+      Doors::Open(options, machine, *access, *std::move(ports), **core, services, failure, metrics);
   if (!doors.ok()) return Fail(doors.status());
   if (access->certificates == nullptr) WarnOfPlaintext(options);
   std::printf("%s\n", (*doors)->ReadyLine(*(*core)->backend).c_str());
   std::fflush(stdout);
   Notify("READY=1");
-  Stop(AwaitStop(signals, metrics), options, signals, **core, **doors, failure);
+  int signal = AwaitSignal(signals, metrics);
+  for (; signal == SIGHUP; signal = AwaitSignal(signals, metrics)) {
+    Reload(read_settings(), line, *access, **core, services);
+  }
+  Stop(signal, options, signals, **core, **doors, failure);
   return 0;
 }
 
@@ -88,26 +104,28 @@ int Main(int argc, char** argv) {
   // builds. With it, every lock of every thread goes through one global lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 
-  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv, std::getenv);
-  if (!line.ok()) {
-    std::fprintf(stderr, "warplined: %s\n", std::string(line.status().message()).c_str());
+  const ReadSettings read_settings = [argc, argv] { return ParseCommandLine(argc, argv, std::getenv); };
+  const CommandLine line = read_settings();
+  if (!line.errors.empty() && line.action != CommandLine::Action::kCheckConfig) {
+    PrintErrors(line.errors);
     return 2;
   }
-  switch (line->action) {
+  SetLogFormat(line.options.log_format == "json" ? LogFormat::kJson : LogFormat::kLogfmt);
+  switch (line.action) {
     case CommandLine::Action::kHelp:
-      std::fputs(HelpText(line->options).c_str(), stdout);
+      std::fputs(HelpText(line.options).c_str(), stdout);
       return 0;
     case CommandLine::Action::kVersion:
       std::printf("warplined %s (%s, CUDA %s)\n", kVersion, kRevision, WARPLINE_CUDA_VERSION);
       return 0;
     case CommandLine::Action::kNewToken:
-      PrintNewToken(line->new_token);
+      PrintNewToken(line.new_token);
       return 0;
     case CommandLine::Action::kCheckConfig:
-      return CheckConfig(*line);
+      return CheckConfig(line);
     case CommandLine::Action::kServe:
-      LogSettings(line->settings);
-      return Serve(line->options);
+      LogSettings(line.settings);
+      return Serve(line, read_settings);
   }
   return 1;
 }

@@ -15,6 +15,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
 
 namespace warpline {
 namespace {
@@ -67,8 +69,8 @@ void SetPort(addrinfo& info, int port) {
   reinterpret_cast<sockaddr_in*>(info.ai_addr)->sin_port = htons(static_cast<std::uint16_t>(port));
 }
 
-// Returns a bound and listening socket, or none, with errno set.
-UniqueFd ListenOn(const addrinfo& info) {
+// Returns a bound socket, or none, with errno set.
+UniqueFd BindTo(const addrinfo& info) {
   UniqueFd fd = NewSocket(info.ai_family, SOCK_STREAM);
   if (!fd.ok()) return fd;
   const int on = 1, off = 0;
@@ -78,7 +80,7 @@ UniqueFd ListenOn(const addrinfo& info) {
     const int* only = IN6_IS_ADDR_UNSPECIFIED(&address) ? &off : &on;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof(*only));
   }
-  if (bind(fd.get(), info.ai_addr, info.ai_addrlen) != 0 || listen(fd.get(), kBacklog) != 0) {
+  if (bind(fd.get(), info.ai_addr, info.ai_addrlen) != 0) {
     const int error = errno;
     fd.Reset();
     errno = error;
@@ -88,16 +90,34 @@ UniqueFd ListenOn(const addrinfo& info) {
 
 }  // namespace
 
-absl::StatusOr<Listener> Listener::Open(const std::string& address) {
-  if (address.rfind(kUnix, 0) == 0) return OpenPath(address, address.substr(kUnix.size()), SOCK_STREAM);
-  return OpenPort(address);
+absl::StatusOr<Listener> Listener::Bind(const std::string& address, std::string_view flag) {
+  absl::StatusOr<Listener> listener = address.rfind(kUnix, 0) == 0
+                                          ? BindPath(address, address.substr(kUnix.size()), SOCK_STREAM)
+                                          : BindPort(address);
+  RETURN_IF_ERROR(InField(flag, listener.status()));
+  listener->flag_ = flag;
+  return listener;
 }
 
-absl::StatusOr<Listener> Listener::OpenForPackets(const std::string& path) {
-  return OpenPath(absl::StrCat(std::string(kUnix), path), path, SOCK_SEQPACKET);
+absl::StatusOr<Listener> Listener::BindForPackets(const std::string& path, std::string_view flag) {
+  absl::StatusOr<Listener> listener = BindPath(absl::StrCat(std::string(kUnix), path), path, SOCK_SEQPACKET);
+  RETURN_IF_ERROR(InField(flag, listener.status()));
+  listener->flag_ = flag;
+  return listener;
 }
 
-absl::StatusOr<Listener> Listener::OpenPath(const std::string& address, const std::string& path, int type) {
+absl::Status Listener::Listen() {
+  // Another server that started at the same time may have replaced the path.
+  if (!path_.empty() && !HasPath()) {
+    return InField(flag_, CannotListen(address_, "another server has replaced the socket"));
+  }
+  for (const UniqueFd& socket : sockets_) {
+    if (listen(socket.get(), kBacklog) != 0) return InField(flag_, CannotListen(address_, "listen", errno));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Listener> Listener::BindPath(const std::string& address, const std::string& path, int type) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   if (path.empty()) return BadAddress(address, "must be unix:/path");
@@ -127,11 +147,10 @@ absl::StatusOr<Listener> Listener::OpenPath(const std::string& address, const st
   listener.path_ = path;
   listener.path_device_ = found.st_dev;
   listener.path_inode_ = found.st_ino;
-  if (listen(fd, kBacklog) != 0) return CannotListen(address, "listen", errno);
   return listener;
 }
 
-absl::StatusOr<Listener> Listener::OpenPort(const std::string& address) {
+absl::StatusOr<Listener> Listener::BindPort(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   int port = 0;
   if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port)) {
@@ -153,7 +172,7 @@ absl::StatusOr<Listener> Listener::OpenPort(const std::string& address) {
   for (addrinfo* info = first; info != nullptr; info = info->ai_next) {
     if (info->ai_family != AF_INET && info->ai_family != AF_INET6) continue;
     SetPort(*info, port);
-    UniqueFd fd = ListenOn(*info);
+    UniqueFd fd = BindTo(*info);
     if (fd.ok()) {
       port = PortOf(fd.get());  // the other sockets of this name use the same port
       listener.sockets_.push_back(std::move(fd));
@@ -169,18 +188,20 @@ absl::StatusOr<Listener> Listener::OpenPort(const std::string& address) {
 }
 
 Listener::Listener(Listener&& other) noexcept
-    : address_(std::move(other.address_)),
+    : flag_(std::move(other.flag_)),
+      address_(std::move(other.address_)),
       sockets_(std::move(other.sockets_)),
       path_(std::exchange(other.path_, std::string())),
       path_device_(other.path_device_),
       path_inode_(other.path_inode_) {}
 
 Listener::~Listener() {
+  if (!path_.empty() && HasPath()) unlink(path_.c_str());
+}
+
+bool Listener::HasPath() const {
   struct stat found {};
-  if (!path_.empty() && lstat(path_.c_str(), &found) == 0 && found.st_dev == path_device_ &&
-      found.st_ino == path_inode_) {
-    unlink(path_.c_str());
-  }
+  return lstat(path_.c_str(), &found) == 0 && found.st_dev == path_device_ && found.st_ino == path_inode_;
 }
 
 }  // namespace warpline

@@ -1,4 +1,4 @@
-#include "server/base/stop_signals.h"
+#include "server/base/signals.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -33,19 +33,18 @@ void Put(int number) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+Signals::Signals() {
   // Without the pipe nobody could wait, and a process that cannot get two descriptors at its start cannot
   // serve.
   if (numbers[0] < 0 && pipe2(numbers.data(), O_CLOEXEC | O_NONBLOCK) != 0) std::abort();
   struct sigaction action {};
   action.sa_handler = Put;
   action.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaction(number, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 
-int StopSignals::Await(absl::Duration longest) {
+int Signals::Await(absl::Duration longest) {
   const MonotonicTime deadline = After(longest);
   for (;;) {
     std::uint8_t number = 0;
@@ -62,23 +61,23 @@ int StopSignals::Await(absl::Duration longest) {
   }
 }
 
-void StopSignals::Wake() { Put(0); }
+void Signals::Wake() { Put(0); }
 
-FurtherSignal::FurtherSignal(StopSignals& signals, std::function<bool()> is_urgent, std::function<void()> act)
+FurtherSignal::FurtherSignal(Signals& signals, std::function<bool()> is_urgent, std::function<void()> act)
     : thread_([this, &signals, is_urgent = std::move(is_urgent), act = std::move(act),
                begun = MonotonicClock::now()] {
         for (;;) {
           const int number = signals.Await(absl::InfiniteDuration());
           if (ended_) return;
           const bool is_same = MonotonicClock::now() - begun < absl::ToChronoNanoseconds(kSameRequest);
-          if (number == 0 || (is_same && !is_urgent())) continue;
+          if (number == 0 || number == SIGHUP || (is_same && !is_urgent())) continue;
           return act();
         }
       }) {}
 
 FurtherSignal::~FurtherSignal() {
   ended_ = true;
-  StopSignals::Wake();
+  Signals::Wake();
   thread_.join();
 }
 

@@ -1,6 +1,6 @@
-// SIGTERM and SIGINT, which ask the process to stop.
-#ifndef WARPLINE_SERVER_BASE_STOP_SIGNALS_H_
-#define WARPLINE_SERVER_BASE_STOP_SIGNALS_H_
+// SIGTERM and SIGINT, which ask the process to stop, and SIGHUP, which asks it to read its settings again.
+#ifndef WARPLINE_SERVER_BASE_SIGNALS_H_
+#define WARPLINE_SERVER_BASE_SIGNALS_H_
 
 #include <atomic>
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace warpline {
 
-// Handles both signals from its construction on, and makes the process ignore SIGPIPE. There is one per
+// Handles these signals from its construction on, and makes the process ignore SIGPIPE. There is one per
 // process. It uses a handler, not sigwait: libraries start threads before main can block signals for them,
 // and a signal that arrives at such a thread would end the process.
-class StopSignals {
+class Signals {
  public:
-  StopSignals();
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
+  Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
 
   // Waits for the next signal, at most `longest`. Returns its number, or 0 if there was none. Called by one
   // thread at a time.
@@ -34,7 +34,7 @@ class StopSignals {
 // stopping a process group, or from a terminal and a supervisor together, sends two signals.
 class FurtherSignal {
  public:
-  FurtherSignal(StopSignals& signals, std::function<bool()> is_urgent, std::function<void()> act);
+  FurtherSignal(Signals& signals, std::function<bool()> is_urgent, std::function<void()> act);
   ~FurtherSignal();
   FurtherSignal(const FurtherSignal&) = delete;
   FurtherSignal& operator=(const FurtherSignal&) = delete;
@@ -46,4 +46,4 @@ class FurtherSignal {
 
 }  // namespace warpline
 
-#endif  // WARPLINE_SERVER_BASE_STOP_SIGNALS_H_
+#endif  // WARPLINE_SERVER_BASE_SIGNALS_H_

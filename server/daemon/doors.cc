@@ -14,9 +14,9 @@ namespace warpline {
 namespace {
 
 RpcServer::Options RpcOptions(const ServerOptions& options, const Machine& machine, const Access& access,
-                              Doors& doors) {
-  return {.listen = options.listen,
-          .proxy_listen = options.proxy_listen,
+                              Ports& ports, Doors& doors) {
+  return {.listen = std::move(ports.grpc),
+          .proxy_listen = std::move(ports.proxies),
           .credentials = access.certificates != nullptr ? NewTlsCredentials(*access.certificates) : nullptr,
           .threads = options.RpcThreads(machine.cpus),
           .helpers = options.TransferThreads(machine.cpus),
@@ -32,23 +32,26 @@ RpcServer::Options RpcOptions(const ServerOptions& options, const Machine& machi
           .echo = options.echo};
 }
 
-absl::Status OpenRegions(const Machine& machine, Core& core, const std::vector<std::string>& paths,
-                         Doors& doors) {
-  if (paths.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(doors.regions,
-                   RegionServer::Start({.paths = paths, .max_connections = machine.MaxRegions()},
-                                       *core.regions, *core.backend, doors.registering));
-  Log("info", "shared regions",
-      {{"sockets", absl::StrJoin(paths, ",")}, {"bytes", absl::StrCat(core.region_bytes)}});
+absl::Status OpenRegions(const Machine& machine, Core& core, std::vector<Listener> listeners, Doors& doors) {
+  if (listeners.empty()) return absl::OkStatus();
+  const auto append_address = [](std::string* text, const Listener& listener) {
+    absl::StrAppend(text, listener.address());
+  };
+  const std::string sockets = absl::StrJoin(listeners, ",", append_address);
+  ASSIGN_OR_RETURN(doors.regions, RegionServer::Start({.listen = std::move(listeners),
+                                                       .max_connections = machine.MaxRegions()},
+                                                      *core.regions, *core.backend, doors.registering));
+  Log("info", "shared regions", {{"sockets", sockets}, {"bytes", absl::StrCat(core.region_bytes)}});
   return absl::OkStatus();
 }
 
 absl::Status OpenHttp(const ServerOptions& options, const Machine& machine, const Access& access,
-                      const DeviceFailure& failure, Metrics& metrics, Doors& doors) {
-  if (options.metrics_listen.empty()) return absl::OkStatus();
+                      const DeviceFailure& failure, Metrics& metrics, std::vector<Listener> listeners,
+                      Doors& doors) {
+  if (listeners.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       doors.http,
-      HttpServer::Start(options.metrics_listen, access.certificates.get(),
+      HttpServer::Start(std::move(listeners.front()), access.certificates.get(),
                         {.metrics = [&metrics] { return metrics.Scrape(); },
                          .alive = [&failure] { return !failure.happened(); },
                          .ready = [&doors] { return doors.ready.load(); },
@@ -60,16 +63,17 @@ absl::Status OpenHttp(const ServerOptions& options, const Machine& machine, cons
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Doors>> Doors::Open(const ServerOptions& options, const Machine& machine,
-                                                   const Access& access, Core& core, Services& services,
-                                                   const DeviceFailure& failure, Metrics& metrics) {
+                                                   const Access& access, Ports ports, Core& core,
+                                                   Services& services, const DeviceFailure& failure,
+                                                   Metrics& metrics) {
   auto doors = std::make_unique<Doors>();
   if (access.log != nullptr) doors->call_log.emplace(CallLog{*access.log, access.name_of});
   doors->inflater.emplace(*core.admission, services.background);
   doors->crew.emplace(options.Crew(machine.cpus), options.Look(machine.cpus));
-  ASSIGN_OR_RETURN(doors->rpc, RpcServer::Start(RpcOptions(options, machine, access, *doors),
+  ASSIGN_OR_RETURN(doors->rpc, RpcServer::Start(RpcOptions(options, machine, access, ports, *doors),
                                                 services.Handlers(), *doors->inflater, metrics));
-  RETURN_IF_ERROR(OpenRegions(machine, core, services.region_paths, *doors));
-  RETURN_IF_ERROR(OpenHttp(options, machine, access, failure, metrics, *doors));
+  RETURN_IF_ERROR(OpenRegions(machine, core, std::move(ports.regions), *doors));
+  RETURN_IF_ERROR(OpenHttp(options, machine, access, failure, metrics, std::move(ports.metrics), *doors));
   return doors;
 }
 

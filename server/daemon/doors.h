@@ -12,6 +12,7 @@
 #include "server/daemon/access.h"
 #include "server/daemon/core.h"
 #include "server/daemon/device_failure.h"
+#include "server/daemon/ports.h"
 #include "server/daemon/services.h"
 #include "server/http/http_server.h"
 #include "server/observe/metrics.h"
@@ -25,10 +26,11 @@ namespace warpline {
 
 // The parts in the order of their construction. Neither copied nor moved.
 struct Doors {
-  // Opens them. All arguments outlive the result.
+  // Opens them. The references outlive the result.
   static absl::StatusOr<std::unique_ptr<Doors>> Open(const ServerOptions& options, const Machine& machine,
-                                                     const Access& access, Core& core, Services& services,
-                                                     const DeviceFailure& failure, Metrics& metrics);
+                                                     const Access& access, Ports ports, Core& core,
+                                                     Services& services, const DeviceFailure& failure,
+                                                     Metrics& metrics);
   // Returns the line that tells the starter of the process that the server is ready.
   std::string ReadyLine(const Backend& backend) const;
 

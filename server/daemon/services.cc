@@ -1,7 +1,5 @@
 #include "server/daemon/services.h"
 
-#include <sys/un.h>
-
 #include <utility>
 
 #include "cmake/version.h"
@@ -18,20 +16,6 @@ constexpr std::size_t kPlanCacheBytes = std::size_t{32} << 20;
 // take time from the threads that receive calls.
 constexpr int kBackgroundThreads = 2, kBackgroundNice = 10;
 
-// A path that is too long for a socket is an error only if --regions has set it.
-std::vector<std::string> RegionPaths(const ServerOptions& options, std::int64_t region_bytes) {
-  std::vector<std::string> paths;
-  if (region_bytes == 0) return paths;
-  for (std::string& path : options.RegionPaths()) {
-    if (path == options.regions || path.size() < sizeof(sockaddr_un::sun_path)) {
-      paths.push_back(std::move(path));
-    } else {
-      Log("warning", "no shared regions beside this socket: the path would be too long", {{"path", path}});
-    }
-  }
-  return paths;
-}
-
 InfoService::OwnLimits OwnLimitsOf(const Core& core, bool has_regions) {
   InfoService::OwnLimits limits;
   limits.upload_bytes = [&core](const Caller& caller) { return core.streamed->MaxBytesOf(caller.claimant); };
@@ -43,10 +27,9 @@ InfoService::OwnLimits OwnLimitsOf(const Core& core, bool has_regions) {
 
 }  // namespace
 
-Services::Services(const ServerOptions& options, const Machine& machine, const Access& access, Core& core,
-                   Metrics& metrics)
-    : region_paths(RegionPaths(options, core.region_bytes)),
-      plans(kPlanCacheBytes, metrics),
+Services::Services(const ServerOptions& options, const Machine& machine, const Access& access,
+                   bool has_regions, Core& core, Metrics& metrics)
+    : plans(kPlanCacheBytes, metrics),
       compilers(options.Compilers(machine.cpus)),
       background(kBackgroundThreads, kBackgroundNice),
       kernels({.max_inline_bytes = options.max_inline_bytes,
@@ -58,9 +41,9 @@ Services::Services(const ServerOptions& options, const Machine& machine, const A
       tensors({*core.backend, *core.tensors, *core.transfers, *core.admission, *core.pool, *core.workers,
                compilers, background},
               metrics),
-      regions(*core.regions, !region_paths.empty()),
+      regions(*core.regions, has_regions),
       info({.version = kVersion, .revision = kRevision}, options, *core.backend,
-           OwnLimitsOf(core, !region_paths.empty())) {}
+           OwnLimitsOf(core, has_regions)) {}
 
 RpcServer::Handlers Services::Handlers() {
   const auto handle = [this](std::size_t codec) {

@@ -22,20 +22,18 @@ namespace warpline {
 
 // The core and the metrics outlive this. Neither copied nor moved.
 struct Services {
-  Services(const ServerOptions& options, const Machine& machine, const Access& access, Core& core,
-           Metrics& metrics);
+  Services(const ServerOptions& options, const Machine& machine, const Access& access, bool has_regions,
+           Core& core, Metrics& metrics);
   // Returns handlers that use these services.
   RpcServer::Handlers Handlers();
 
-  // The sockets of shared regions. Empty: the server has no regions.
-  const std::vector<std::string> region_paths;
   PlanCache plans;
   FairWorkers compilers;
   FairWorkers background;
   KernelService kernels;
   TensorService tensors;
   RegionService regions;
-  const InfoService info;
+  InfoService info;
 };
 
 }  // namespace warpline

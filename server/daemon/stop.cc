@@ -66,7 +66,7 @@ void Notify(const std::string& state) {
     Log("warning", "the service manager was not told", {{"reason", std::string(status.message())}});
 }
 
-void Stop(int number, const ServerOptions& options, StopSignals& signals, Core& core, Doors& doors,
+void Stop(int number, const ServerOptions& options, Signals& signals, Core& core, Doors& doors,
           DeviceFailure& failure) {
   const absl::Time deadline = absl::Now() + options.grace;
   const bool failed_at_first = failure.happened();

@@ -2,7 +2,7 @@
 #ifndef WARPLINE_SERVER_DAEMON_STOP_H_
 #define WARPLINE_SERVER_DAEMON_STOP_H_
 
-#include "server/base/stop_signals.h"
+#include "server/base/signals.h"
 #include "server/daemon/core.h"
 #include "server/daemon/device_failure.h"
 #include "server/daemon/doors.h"
@@ -16,7 +16,7 @@ void Notify(const std::string& state);
 // Ends the service, in the steps of docs/restarts.md, after the signal with this number. Returns when core
 // and doors are no longer used. Otherwise it ends the process: with exit code 0 if only a connection is left,
 // 1 if work is left, and 2 if the device has failed.
-void Stop(int number, const ServerOptions& options, StopSignals& signals, Core& core, Doors& doors,
+void Stop(int number, const ServerOptions& options, Signals& signals, Core& core, Doors& doors,
           DeviceFailure& failure);
 
 }  // namespace warpline

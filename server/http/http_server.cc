@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
 #include "server/base/clock.h"
 #include "server/base/listener.h"
 #include "server/base/token_bucket.h"
@@ -189,21 +190,17 @@ struct HttpServer::Impl {
   std::thread thread;  // last, because it uses the other members
 };
 
-absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& listen,
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Listener listener,
                                                               const CertificateStore* certificates,
                                                               Pages pages, std::size_t max_connections) {
-  absl::StatusOr<Listener> listener = Listener::Open(listen);
-  if (!listener.ok()) {
-    return absl::Status(listener.status().code(),
-                        absl::StrCat("--metrics-listen: ", listener.status().message()));
-  }
+  RETURN_IF_ERROR(listener.Listen());
   UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.ok()) {
     return absl::UnavailableError(
         absl::StrCat("--metrics-listen: no descriptor left: ", std::strerror(errno)));
   }
   return std::unique_ptr<HttpServer>(new HttpServer(std::make_unique<Impl>(
-      *std::move(listener), std::move(wake), certificates, std::move(pages), max_connections)));
+      std::move(listener), std::move(wake), certificates, std::move(pages), max_connections)));
 }
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

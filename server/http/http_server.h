@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/base/listener.h"
 #include "server/tls/certificate_store.h"
 
 namespace warpline {
@@ -25,11 +26,10 @@ class HttpServer {
     // Returns whether this authorization header allows reading /metrics. Null: there are no tokens.
     std::function<bool(const std::string& authorization)> knows;
   };
-  // `listen` is host:port; port 0 chooses a free one. With `certificates`, which may be null, the port speaks
+  // With `certificates`, which may be null, the port speaks
   // HTTPS. If the certificates verify clients, or there are tokens, /metrics requires either a certificate or
-  // a token. The certificates outlive the server. UNAVAILABLE if the server cannot listen on the address,
-  // INVALID_ARGUMENT if the address is not valid.
-  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& listen,
+  // a token. The certificates outlive the server. UNAVAILABLE if the server cannot listen.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(Listener listener,
                                                            const CertificateStore* certificates, Pages pages,
                                                            std::size_t max_connections = 256);
   ~HttpServer();

@@ -130,19 +130,28 @@ std::shared_ptr<const Identities::Table> Identities::table() const {
 
 void Identities::Loop() {
   for (;;) {
+    bool now = false;
     {
       MutexLock lock(&mutex_);
-      if (mutex_.AwaitUntil([this] { return stopping_; }, After(options_.period))) return;
+      mutex_.AwaitUntil([this] { return stopping_ || read_now_; }, After(options_.period));
+      if (stopping_) return;
+      now = std::exchange(read_now_, false);
     }
-    Refresh();
+    Refresh(now);
   }
 }
 
-void Identities::Refresh() {
+void Identities::ReadNow() {
+  MutexLock lock(&mutex_);
+  read_now_ = true;
+}
+
+void Identities::Refresh(bool now) {
+  if (now) last_problem_.clear();
   absl::StatusOr<std::string> text = ReadTokens(options_.file);
   const bool is_settled = text == seen_text_;
   seen_text_ = text;
-  if (!is_settled) return;
+  if (!is_settled && !now) return;
   if (text.ok() && *text == used_text_) return last_problem_.clear();
   auto entries =
       text.ok() ? ParseOwners(*text, options_.file) : absl::StatusOr<std::vector<OwnerEntry>>(text.status());

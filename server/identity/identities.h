@@ -38,6 +38,9 @@ class Identities {
   Identities(const Identities&) = delete;
   Identities& operator=(const Identities&) = delete;
 
+  // Reads the file now, and uses what it has without waiting for a second look.
+  void ReadNow();
+
   // Returns the owner of a call. `authorization` is the call's header ("Bearer TOKEN"; empty: none). `peer`
   // is the identity in the connection's certificate: "cert:SUBJECT", or "anonymous" without a certificate. A
   // token takes precedence, because behind a proxy the certificate is the proxy's. UNAUTHENTICATED says what
@@ -62,7 +65,8 @@ class Identities {
   std::shared_ptr<const Table> TableOf(const std::vector<OwnerEntry>& entries) const;
   std::shared_ptr<const Table> table() const;
   void Loop();
-  void Refresh();
+  // `now`: as ReadNow asks.
+  void Refresh(bool now);
 
   const Options options_;
   // Only the thread uses the next three members.
@@ -75,6 +79,7 @@ class Identities {
   mutable absl::flat_hash_map<OwnerId, std::string> names_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Table> table_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool read_now_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -23,17 +23,15 @@ constexpr absl::Duration kPeriod = absl::Milliseconds(20);
 constexpr std::size_t kMaxWaiting = 32768;
 // The maximum bytes of a field that a client has sent.
 constexpr std::size_t kMaxOfField = 256;
-// The maximum bytes of a line. A pipe accepts a write of this size completely or not at all.
-constexpr std::size_t kMaxOfLine = 4096;
 // The time for writing the remaining lines at the end.
 constexpr absl::Duration kToStop = absl::Seconds(1);
 constexpr int kPatienceMs = 100;
 constexpr absl::Duration kReopenPeriod = absl::Seconds(1);
 
 std::string LineOf(const AccessRecord& record) {
-  std::string line = BeginLogLine(record.ended, "info", "call");
+  LogLine line(record.ended, "info", "call");
   const auto add = [&](std::string_view key, const std::string& value) {
-    if (!value.empty()) AppendLogField(line, key, value);
+    if (!value.empty()) line.Add(key, value);
   };
   add("method", record.method);
   add("code", record.code);
@@ -45,9 +43,7 @@ std::string LineOf(const AccessRecord& record) {
   add("request_bytes", absl::StrCat(record.request_bytes));
   add("response_bytes", absl::StrCat(record.response_bytes));
   add("reason", record.reason);
-  line.resize(std::min(line.size(), kMaxOfLine - 1));
-  line += '\n';
-  return line;
+  return line.Finish();
 }
 
 // Returns whether the whole text could be written. If not, errno is the reason.
@@ -129,6 +125,7 @@ void AccessLog::Loop() {
 }
 
 void AccessLog::Write(const std::vector<AccessRecord>& records, MonotonicTime deadline) {
+  if (open_anew_.exchange(false)) file_.Reset();
   if (!path_.empty() && !file_.ok()) Reopen();
   const int fd = path_.empty() ? STDERR_FILENO : file_.get();
   // Each line is one write, so that lines stay whole even if the normal log goes to the same place.

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_OBSERVE_ACCESS_LOG_H_
 #define WARPLINE_SERVER_OBSERVE_ACCESS_LOG_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -45,6 +46,8 @@ class AccessLog {
   AccessLog& operator=(const AccessLog&) = delete;
 
   void Add(AccessRecord record);
+  // Opens the file again by its name before the next line: another program may have renamed it.
+  void OpenAnew() { open_anew_ = true; }
 
  private:
   AccessLog(std::string path, UniqueFd file, Metrics& metrics);
@@ -57,6 +60,7 @@ class AccessLog {
   // Only the thread uses `file_`, `next_try_` and `failing_`.
   UniqueFd file_;
   MonotonicTime next_try_;
+  std::atomic<bool> open_anew_ = false;
   const Counter written_, dropped_;
   bool failing_ = false;
   Mutex mutex_;

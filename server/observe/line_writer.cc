@@ -13,17 +13,11 @@
 namespace warpline {
 namespace {
 
-// PIPE_BUF of Linux: a pipe accepts a write of this size completely or not at all.
-constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::size_t kMaxWaiting = 1024;  // lines
 
 }  // namespace
 
 void LineWriter::Write(std::string line) {
-  if (line.size() > kMaxLineBytes) {
-    line.resize(kMaxLineBytes - 1);
-    line += '\n';
-  }
   {
     MutexLock lock(&mutex_);
     if (waiting_.size() >= kMaxWaiting) {
@@ -48,9 +42,9 @@ void LineWriter::Write(std::string line) {
 void LineWriter::WriteOrDrop(const std::string& line) {
   const std::int64_t lost = dropped() - told_;
   if (lost > 0) {
-    std::string note = BeginLogLine(absl::Now(), "warning", "log lines are lost: nobody takes them");
-    AppendLogField(note, "lines", absl::StrCat(lost));
-    if (WriteNow(note + '\n')) told_ += lost;
+    LogLine note(absl::Now(), "warning", "log lines are lost: nobody takes them");
+    note.Add("lines", absl::StrCat(lost));
+    if (WriteNow(note.Finish())) told_ += lost;
   }
   if (!WriteNow(line)) dropped_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -22,8 +22,8 @@ class LineWriter {
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
 
-  // Writes a line, cut to 4 KiB, because a pipe might accept only a part of a longer one. Returns when the
-  // line is written or dropped, unless another thread is writing.
+  // Writes a line of at most LogLine::kMaxBytes, because a pipe might accept only a part of a longer one.
+  // Returns when the line is written or dropped, unless another thread is writing.
   void Write(std::string line);
   std::int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 

@@ -1,4 +1,4 @@
-// Log lines in logfmt on stderr: time=... level=... msg="..." key=value ...
+// Log lines on stderr, in logfmt or as JSON.
 #ifndef WARPLINE_SERVER_OBSERVE_LOG_H_
 #define WARPLINE_SERVER_OBSERVE_LOG_H_
 
@@ -12,10 +12,29 @@
 
 namespace warpline {
 
-// BeginLogLine makes the beginning of a line; AppendLogField adds a field. Values are quoted if logfmt
-// requires it, so that a value cannot look like another field or line.
-std::string BeginLogLine(absl::Time time, std::string_view level, std::string_view message);
-void AppendLogField(std::string& line, std::string_view key, std::string_view value);
+// kLogfmt: time=... level=... msg="..." key=value. kJson:
+// {"time":"...","level":"...","msg":"...","key":"value"}, with all values as strings.
+enum class LogFormat { kLogfmt, kJson };
+
+// Sets the format of all lines that begin after this call. The default is kLogfmt.
+void SetLogFormat(LogFormat format);
+
+// One line. Values are escaped, so that no value can look like another field or line. A value that would make
+// the line longer than kMaxBytes is shortened, or left out.
+class LogLine {
+ public:
+  // PIPE_BUF of Linux: a pipe accepts a write of this size completely or not at all.
+  static constexpr std::size_t kMaxBytes = 4096;
+
+  LogLine(absl::Time time, std::string_view level, std::string_view message);
+  void Add(std::string_view key, std::string_view value);
+  // Returns the line with its end. Call once.
+  std::string Finish();
+
+ private:
+  const LogFormat format_;
+  std::string text_;
+};
 
 // Thread-safe; one line is one write. A line that stderr does not accept at once is dropped (see LineWriter),
 // so that serving threads never wait for the reader of the log.

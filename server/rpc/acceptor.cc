@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/clock.h"
-#include "server/base/errors.h"
 #include "server/observe/log.h"
 
 namespace warpline {
@@ -56,25 +55,18 @@ UniqueFd OpenReserve() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const Options& options, Connections& connections) {
-  std::unique_ptr<Acceptor> acceptor(new Acceptor(options, connections));
+absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(Options options, Connections& connections) {
+  std::unique_ptr<Acceptor> acceptor(new Acceptor(std::move(options), connections));
   RETURN_IF_ERROR(acceptor->Prepare());
   return acceptor;
 }
 
-Acceptor::Acceptor(const Options& options, Connections& connections)
-    : options_(options), connections_(connections) {}
+Acceptor::Acceptor(Options options, Connections& connections)
+    : options_(std::move(options)), connections_(connections) {}
 
 absl::Status Acceptor::Prepare() {
-  for (const std::string& address : options_.listen) {
-    absl::StatusOr<Listener> listener = Listener::Open(address);
-    RETURN_IF_ERROR(InField("--listen", listener.status()));
-    listeners_.push_back(*std::move(listener));
-  }
-  for (const std::string& address : options_.proxy_listen) {
-    absl::StatusOr<Listener> listener = Listener::Open(address);
-    RETURN_IF_ERROR(InField("--proxy-listen", listener.status()));
-    proxy_listeners_.push_back(*std::move(listener));
+  for (std::vector<Listener>* listeners : {&options_.listen, &options_.proxy_listen}) {
+    for (Listener& listener : *listeners) RETURN_IF_ERROR(listener.Listen());
   }
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
   wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -119,8 +111,8 @@ void Acceptor::Stop() {
     WakeUp();
     thread_.join();
   }
-  listeners_.clear();
-  proxy_listeners_.clear();
+  options_.listen.clear();
+  options_.proxy_listen.clear();
   nameless_.clear();
 }
 
@@ -137,12 +129,12 @@ void Acceptor::CloseListeners() {
     }
   });
   Listening(false);
-  listeners_.clear();
-  proxy_listeners_.clear();
+  options_.listen.clear();
+  options_.proxy_listen.clear();
 }
 
 void Acceptor::VisitListening(absl::FunctionRef<void(int)> visit) const {
-  for (const std::vector<Listener>* listeners : {&listeners_, &proxy_listeners_}) {
+  for (const std::vector<Listener>* listeners : {&options_.listen, &options_.proxy_listen}) {
     for (const Listener& listener : *listeners) {
       for (const UniqueFd& fd : listener.sockets()) visit(fd.get());
     }
@@ -202,7 +194,7 @@ void Acceptor::Loop() {
       }
       if (nameless_.contains(fd)) {
         ReadHeader(fd);
-      } else if (Has(listeners_, fd) || Has(proxy_listeners_, fd)) {
+      } else if (Has(options_.listen, fd) || Has(options_.proxy_listen, fd)) {
         for (int taken = 0; taken < kAcceptBatch && AcceptFrom(fd); ++taken) {
         }
       } else {
@@ -221,7 +213,7 @@ bool Acceptor::AcceptFrom(int listening) {
   UniqueFd connection(
       accept4(listening, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (connection.ok()) {
-    if (Has(proxy_listeners_, listening)) {
+    if (Has(options_.proxy_listen, listening)) {
       AwaitHeader(std::move(connection), peer);
     } else {
       Take(std::move(connection), peer, std::nullopt);

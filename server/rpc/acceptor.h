@@ -32,10 +32,10 @@ namespace warpline {
 class Acceptor {
  public:
   struct Options {
-    std::vector<std::string> listen;  // see Listener::Open
+    std::vector<Listener> listen;
     // The same, for proxies only: each connection must begin with a header of PROXY protocol version 2, which
     // names the client, within five seconds.
-    std::vector<std::string> proxy_listen;
+    std::vector<Listener> proxy_listen;
     // A TCP connection is closed if sent data stays unacknowledged for this long (TCP_USER_TIMEOUT, in units
     // of 1 ms). Without data it is closed if the client's host does not answer probes for this long (TCP
     // keepalive, in units of 1 s).
@@ -52,14 +52,14 @@ class Acceptor {
 
   // Listens, so that clients can connect. Their connections are accepted after Start. `connections` outlives
   // the acceptor.
-  static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(const Options& options, Connections& connections);
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(Options options, Connections& connections);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
   // The addresses in use, with the ports that the system chose.
-  std::vector<std::string> addresses() const { return AddressesOf(listeners_); }
-  std::vector<std::string> proxy_addresses() const { return AddressesOf(proxy_listeners_); }
+  std::vector<std::string> addresses() const { return AddressesOf(options_.listen); }
+  std::vector<std::string> proxy_addresses() const { return AddressesOf(options_.proxy_listen); }
   // Starts to accept connections. May be called once.
   void Start(Deliver deliver);
   // Delivers the connections that wait to be accepted and closes the listening sockets, so that further
@@ -70,7 +70,7 @@ class Acceptor {
   void Stop();
 
  private:
-  Acceptor(const Options& options, Connections& connections);
+  Acceptor(Options options, Connections& connections);
   // A connection of a proxy that has not named its client yet.
   struct Nameless {
     UniqueFd socket;
@@ -99,9 +99,8 @@ class Acceptor {
   void CloseListeners();
   void WakeUp();
 
-  const Options options_;
+  Options options_;
   Connections& connections_;
-  std::vector<Listener> listeners_, proxy_listeners_;
   absl::flat_hash_map<int, Nameless> nameless_;  // by socket
   // Sockets that were closed to make room for others. They stay open until all current events are handled,
   // because one of the events may be for them.

@@ -51,7 +51,7 @@ struct CallContext {
   CallContext(const Limits& limits, const CallEngine& engine, Metrics& metrics);
 
   const CallEngine engine;
-  const PlanCompiler compiler;
+  PlanCompiler compiler;
   Metrics& metrics;
   CopySite copy_in_site;
   FairBudget compiling;  // requests

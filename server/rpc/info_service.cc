@@ -15,7 +15,7 @@ namespace warpline {
 
 InfoService::InfoService(const Build& build, const ServerOptions& options, const Backend& backend,
                          OwnLimits limits)
-    : limits_(std::move(limits)) {
+    : limits_(std::move(limits)), cuda_(backend.name() == "cuda") {
   v1::GetInfoResponse info;
   info.set_version(build.version);
   info.set_revision(build.revision);
@@ -25,7 +25,7 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
     to.set_ordinal(device.ordinal);
     to.set_name(device.name);
     to.set_compute_capability(device.compute_capability);
-    to.set_lanes(options.Lanes(backend.name() == "cuda"));
+    to.set_lanes(options.Lanes(cuda_));
     to.set_memory_bytes(device.memory_bytes);
     to.set_resident_bytes(static_cast<std::int64_t>(device.resident_bytes));
     to.set_replica_bytes(static_cast<std::int64_t>(device.replica_bytes));
@@ -52,16 +52,23 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
     }
   }
   info.mutable_limits()->set_max_inline_bytes(options.max_inline_bytes);
-  info.mutable_limits()->set_max_jobs(options.max_jobs);
   info.mutable_limits()->set_max_job_bytes(options.MaxJobBytes());
   info.mutable_limits()->set_max_rank(kMaxRank);
   info.mutable_limits()->set_max_steps(kMaxSteps);
   info.mutable_limits()->set_max_inputs(static_cast<std::int32_t>(kMaxInputs));
   info.mutable_limits()->set_max_nodes(kMaxMapNodes);
-  info.mutable_limits()->set_max_device_seconds(options.MaxDeviceSeconds(backend.name() == "cuda"));
   info.mutable_limits()->set_max_chunk_bytes(kMaxChunkBytes);
-  info.mutable_limits()->set_max_ttl_seconds(absl::ToDoubleSeconds(options.max_ttl));
   response_ = info.SerializeAsString();
+  SetLimits(options);
+}
+
+void InfoService::SetLimits(const ServerOptions& options) {
+  v1::GetInfoResponse info;
+  info.mutable_limits()->set_max_jobs(options.max_jobs);
+  info.mutable_limits()->set_max_device_seconds(options.MaxDeviceSeconds(cuda_));
+  info.mutable_limits()->set_max_ttl_seconds(absl::ToDoubleSeconds(options.max_ttl));
+  MutexLock lock(&mutex_);
+  changing_ = info.SerializeAsString();
 }
 
 void InfoService::GetInfo(UnaryCall& call) const {
@@ -72,7 +79,12 @@ void InfoService::GetInfo(UnaryCall& call) const {
     own.mutable_limits()->set_max_region_bytes(
         static_cast<std::int64_t>(limits_.region_bytes(call.caller())));
   }
-  const grpc::Slice slice(response_ + own.SerializeAsString());
+  std::string response = response_;
+  {
+    MutexLock lock(&mutex_);
+    response += changing_;
+  }
+  const grpc::Slice slice(response + own.SerializeAsString());
   call.Respond(grpc::ByteBuffer(&slice, 1));
 }
 

@@ -8,6 +8,8 @@
 #include <functional>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "server/base/mutex.h"
 #include "server/base/owner.h"
 #include "server/device/backend.h"
 #include "server/settings/options.h"
@@ -16,7 +18,8 @@ namespace warpline {
 
 class UnaryCall;
 
-// Immutable. The answer is built once, at construction, except for the part that depends on the caller.
+// Thread-safe. The answer is built at construction, except for the limits that may change and those that
+// depend on the caller.
 class InfoService {
  public:
   struct Build {
@@ -29,11 +32,16 @@ class InfoService {
     std::function<std::size_t(const Caller&)> region_bytes;  // null if there are no shared regions
   };
   InfoService(const Build& build, const ServerOptions& options, const Backend& backend, OwnLimits limits);
+  // Takes over the limits that may change.
+  void SetLimits(const ServerOptions& options);
   void GetInfo(UnaryCall& call) const;
 
  private:
   const OwnLimits limits_;
+  const bool cuda_;
   std::string response_;
+  mutable Mutex mutex_;
+  std::string changing_ ABSL_GUARDED_BY(mutex_);  // more of the response
 };
 
 // Serves EchoService: returns the message unchanged and unparsed.

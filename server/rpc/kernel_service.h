@@ -17,6 +17,8 @@ class KernelService {
       : context_(limits, engine, metrics), codecs_(KernelCodecs()) {}
 
   const std::vector<Codec>& codecs() const { return codecs_; }
+  // The most seconds that a request may take on a device, by its estimate; 0: no limit.
+  void SetMaxDeviceSeconds(double seconds) { context_.compiler.SetMaxDeviceSeconds(seconds); }
   // Answers a call of the codec's method. A request with a known plan continues at once. Other requests are
   // compiled by a worker, so that other calls are received meanwhile, however long the checks take.
   void Handle(UnaryCall& call, const Codec& codec) { ProgramCall::Start(context_, call, codec); }

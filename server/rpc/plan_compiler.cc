@@ -70,12 +70,12 @@ absl::Status PlanCompiler::CheckSize(const Codec& codec, const Plan& plan) const
   const auto refused = [&codec](const absl::Status& status) {
     return FieldError(codec.whole, std::string_view(status.message().data(), status.message().size()));
   };
-  if (limits_.max_device_seconds > 0 && plan.device_seconds > limits_.max_device_seconds) {
+  if (!HasTimeFor(plan)) {
     return FieldError(
         codec.whole,
         absl::StrFormat("the request, with its sizes and variants, would take about %.3g s on the "
                         "device; the limit is %g s (the server's --max-device-seconds)",
-                        plan.device_seconds, limits_.max_device_seconds));
+                        plan.device_seconds, max_device_seconds_.load()));
   }
   if (const absl::Status fits = engine_.admission.CheckFits(static_cast<std::int64_t>(plan.HostBytes()));
       !fits.ok()) {

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_RPC_PLAN_COMPILER_H_
 #define WARPLINE_SERVER_RPC_PLAN_COMPILER_H_
 
+#include <atomic>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,7 +26,10 @@ class PlanCompiler {
     const StagingPool& pool;
   };
   PlanCompiler(const Limits& limits, const Engine& engine)
-      : limits_(limits), engine_(engine), variants_(engine.backend.Variants()) {}
+      : limits_(limits),
+        max_device_seconds_(limits.max_device_seconds),
+        engine_(engine),
+        variants_(engine.backend.Variants()) {}
 
   // Returns the plan with its cost. INVALID_ARGUMENT or UNIMPLEMENTED, with the field, or the error of a
   // reference.
@@ -34,6 +38,14 @@ class PlanCompiler {
   // Returns the same plan with its cost, or why it can never run. Errors use `step_names`, if there are any.
   absl::StatusOr<PlanPtr> Complete(const Codec& codec, Plan plan,
                                    const std::vector<std::string>& step_names = {}) const;
+  // Returns whether its estimated time is within the present limit. A plan that was compiled before the limit
+  // changed may be beyond it.
+  bool HasTimeFor(const Plan& plan) const {
+    const double most = max_device_seconds_;
+    return most == 0 || plan.device_seconds <= most;
+  }
+  // 0: no limit.
+  void SetMaxDeviceSeconds(double seconds) { max_device_seconds_ = seconds; }
   const Limits& limits() const { return limits_; }
 
  private:
@@ -41,6 +53,7 @@ class PlanCompiler {
   absl::Status CheckSize(const Codec& codec, const Plan& plan) const;
 
   const Limits limits_;
+  std::atomic<double> max_device_seconds_;
   const Engine engine_;
   const std::vector<VariantInfo> variants_;
 };

@@ -52,6 +52,7 @@ void ProgramCall::Receive() {
             : absl::CancelledError("the client cancelled while the request was queued"));
   });
   plan_ = engine_.plans.Find(key_, call_.received());
+  if (plan_ != nullptr && !context_.compiler.HasTimeFor(*plan_)) plan_ = nullptr;
   if (plan_ != nullptr) return Admit();
   const Claimant& claimant = call_.caller().claimant;
   absl::StatusOr<FairBudget::Part> place = context_.compiling.Take(claimant);

@@ -164,21 +164,16 @@ class RegionServer::Connection {
   std::string id_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::StatusOr<std::unique_ptr<RegionServer>> RegionServer::Start(const Options& options,
-                                                                  RegionStore& regions, Backend& backend,
-                                                                  WorkerPool& workers) {
-  std::unique_ptr<RegionServer> server(new RegionServer(options, regions, backend, workers));
+absl::StatusOr<std::unique_ptr<RegionServer>> RegionServer::Start(Options options, RegionStore& regions,
+                                                                  Backend& backend, WorkerPool& workers) {
+  std::unique_ptr<RegionServer> server(new RegionServer(std::move(options), regions, backend, workers));
   RETURN_IF_ERROR(server->Prepare());
   server->thread_ = std::thread([raw = server.get()] { raw->Loop(); });
   return server;
 }
 
 absl::Status RegionServer::Prepare() {
-  for (const std::string& path : options_.paths) {
-    absl::StatusOr<Listener> listener = Listener::OpenForPackets(path);
-    RETURN_IF_ERROR(InField("the socket of regions", listener.status()));
-    listeners_.push_back(*std::move(listener));
-  }
+  for (Listener& listener : options_.listen) RETURN_IF_ERROR(listener.Listen());
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
   wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!epoll_.ok() || !wake_.ok()) {
@@ -202,7 +197,7 @@ RegionServer::~RegionServer() {
 }
 
 void RegionServer::Listening(bool on) {
-  for (const Listener& listener : listeners_) {
+  for (const Listener& listener : options_.listen) {
     for (const UniqueFd& socket : listener.sockets()) {
       epoll_event event{};
       event.events = EPOLLIN;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -31,7 +32,7 @@ namespace warpline {
 class RegionServer {
  public:
   struct Options {
-    std::vector<std::string> paths;  // of the region sockets
+    std::vector<Listener> listen;  // see Listener::BindForPackets
     // Further connections are refused. Connections that have not presented a ticket yet may use only an
     // eighth of this.
     std::size_t max_connections = 1024;
@@ -39,9 +40,8 @@ class RegionServer {
     absl::Duration handover_timeout = absl::Seconds(10);
   };
 
-  // UNAVAILABLE or INVALID_ARGUMENT as for Listener::OpenForPackets. The arguments outlive the server and the
-  // memory of the regions.
-  static absl::StatusOr<std::unique_ptr<RegionServer>> Start(const Options& options, RegionStore& regions,
+  // UNAVAILABLE if it cannot listen. The arguments outlive the server and the memory of the regions.
+  static absl::StatusOr<std::unique_ptr<RegionServer>> Start(Options options, RegionStore& regions,
                                                              Backend& backend, WorkerPool& workers);
   // Closes all connections, and the regions with them. Must be called before the end of the workers.
   ~RegionServer();
@@ -52,8 +52,8 @@ class RegionServer {
   class Connection;
   using ConnectionPtr = std::shared_ptr<Connection>;
 
-  RegionServer(const Options& options, RegionStore& regions, Backend& backend, WorkerPool& workers)
-      : options_(options), regions_(regions), backend_(backend), workers_(workers) {}
+  RegionServer(Options options, RegionStore& regions, Backend& backend, WorkerPool& workers)
+      : options_(std::move(options)), regions_(regions), backend_(backend), workers_(workers) {}
   absl::Status Prepare();
   void Loop();
   void AcceptFrom(int listening);
@@ -69,11 +69,10 @@ class RegionServer {
   void Close(ConnectionPtr connection);
   void CloseLate();
 
-  const Options options_;
+  Options options_;
   RegionStore& regions_;
   Backend& backend_;
   WorkerPool& workers_;
-  std::vector<Listener> listeners_;
   UniqueFd epoll_, wake_;
   std::map<int, ConnectionPtr> connections_;  // by descriptor; used by the thread only
   DescriptorCloser closer_;

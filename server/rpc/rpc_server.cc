@@ -251,7 +251,7 @@ struct RpcServer::Impl {
   bool was_busy = false;  // whether there were calls during the drain
 };
 
-absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& options, Handlers handlers,
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Handlers handlers,
                                                             Inflater& inflater, Metrics& metrics) {
   // Never shut down: after a large response one of gRPC's own threads polls for up to ten seconds, and the
   // shutdown of the library would wait for it. The process ends without a shutdown.
@@ -260,8 +260,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   BoundReadRounds();
 
   auto impl = std::make_unique<Impl>(options, std::move(handlers), inflater, metrics);
-  auto acceptor = Acceptor::Listen({.listen = options.listen,
-                                    .proxy_listen = options.proxy_listen,
+  auto acceptor = Acceptor::Listen({.listen = std::move(options.listen),
+                                    .proxy_listen = std::move(options.proxy_listen),
                                     .user_timeout = options.send_timeout,
                                     .closes_gently = options.max_connection_age > absl::ZeroDuration()},
                                    impl->connections);

@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/listener.h"
 #include "server/base/owner.h"
 #include "server/base/worker_pool.h"
 #include "server/observe/metrics.h"
@@ -33,8 +34,8 @@ struct CallLog;
 class RpcServer {
  public:
   struct Options {
-    std::vector<std::string> listen;        // host:port (port 0: a free one) or unix:/path
-    std::vector<std::string> proxy_listen;  // the same, for proxies; see Acceptor::Options
+    std::vector<Listener> listen;
+    std::vector<Listener> proxy_listen;  // see Acceptor::Options
     // The credentials of TCP connections. Null: neither encryption nor identities. Connections over unix
     // sockets never have credentials: the mode of the socket says who may connect, and nobody can listen in
     // between.
@@ -73,9 +74,8 @@ class RpcServer {
     RegionService* regions = nullptr;  // null: the service does not exist
   };
 
-  // UNAVAILABLE if the server cannot listen on an address, INVALID_ARGUMENT if an address is not valid. The
-  // inflater and the metrics outlive the server.
-  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const Options& options, Handlers handlers,
+  // UNAVAILABLE if the server cannot listen on an address. The inflater and the metrics outlive the server.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options, Handlers handlers,
                                                           Inflater& inflater, Metrics& metrics);
   ~RpcServer();
 

@@ -27,7 +27,8 @@ void Ticket::Return() {
   if (admission_ != nullptr) std::exchange(admission_, nullptr)->Return(part_);
 }
 
-Admission::Admission(Options options, Metrics& metrics) : options_(std::move(options)), metrics_(metrics) {
+Admission::Admission(Options options, Metrics& metrics)
+    : options_(std::move(options)), max_jobs_(options_.max_jobs), metrics_(metrics) {
   metrics_.admission_bytes_limit.Set(static_cast<double>(options_.max_bytes));
 }
 
@@ -46,16 +47,15 @@ std::optional<Admission::Refusal> Admission::WhyNot(const Ticket::Part& part,
                                                     const OwnerLimits& limits) const {
   const std::int64_t bytes = part.bytes;
   const Claimant& claimant = part.caller.claimant;
-  if (part.jobs > 0 && all_.jobs >= options_.max_jobs) {
-    return Refusal{"jobs",
-                   absl::StrCat(all_.jobs, " jobs admitted, limit ", options_.max_jobs, " (--max-jobs)")};
+  if (part.jobs > 0 && all_.jobs >= max_jobs_) {
+    return Refusal{"jobs", absl::StrCat(all_.jobs, " jobs admitted, limit ", max_jobs_, " (--max-jobs)")};
   }
   if (all_.bytes + bytes > LimitWithReserve()) {
     return Refusal{"bytes", absl::StrCat(all_.bytes, " bytes admitted, ", bytes, " more asked for, limit ",
                                          LimitWithReserve())};
   }
   if (!part.small) {
-    const std::int64_t max_jobs = std::max<std::int64_t>(1, options_.max_jobs - options_.max_jobs / 4);
+    const std::int64_t max_jobs = std::max<std::int64_t>(1, max_jobs_ - max_jobs_ / 4);
     if (part.jobs > 0 && large_.jobs >= max_jobs) {
       return Refusal{"jobs", absl::StrCat(large_.jobs, " jobs of more than ", options_.small_bytes,
                                           " bytes admitted, limit ", max_jobs)};
@@ -102,8 +102,8 @@ std::optional<Admission::Refusal> Admission::BeyondShare(const Ticket::Part& par
                                                          std::int64_t sharers) const {
   if (sharers == 1) return std::nullopt;
   const std::int64_t bytes = part.bytes;
-  const std::int64_t jobs = std::max<std::int64_t>(1, options_.max_jobs / sharers);
-  if (part.jobs > 0 && all_.jobs >= options_.max_jobs / 2 && own.jobs >= jobs) {
+  const std::int64_t jobs = std::max<std::int64_t>(1, max_jobs_ / sharers);
+  if (part.jobs > 0 && all_.jobs >= max_jobs_ / 2 && own.jobs >= jobs) {
     return Refusal{"share", absl::StrCat(own.jobs, " jobs of this client admitted, its share beside ",
                                          sharers - 1, " others is ", jobs)};
   }
@@ -113,6 +113,11 @@ std::optional<Admission::Refusal> Admission::BeyondShare(const Ticket::Part& par
                                          options_.max_bytes / sharers)};
   }
   return std::nullopt;
+}
+
+void Admission::SetMaxJobs(std::int64_t max_jobs) {
+  MutexLock lock(&mutex_);
+  max_jobs_ = max_jobs;
 }
 
 absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, const Caller& caller, std::int64_t size) {

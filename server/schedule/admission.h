@@ -83,6 +83,9 @@ class Admission {
   // Returns the most bytes that this owner can have admitted at one time if the budget is otherwise unused.
   std::int64_t MostBytesOf(OwnerId owner) const;
 
+  // Jobs that are already admitted stay, even if they are more.
+  void SetMaxJobs(std::int64_t max_jobs);
+
   // After this call nothing is admitted.
   void Drain();
   // Waits until all tickets have been returned. Returns false if that has not happened by the deadline.
@@ -124,6 +127,7 @@ class Admission {
   void Return(const Ticket::Part& part);
 
   const Options options_;
+  std::int64_t max_jobs_ ABSL_GUARDED_BY(mutex_);
   Metrics& metrics_;
   Mutex mutex_;
   Use all_ ABSL_GUARDED_BY(mutex_);

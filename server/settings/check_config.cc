@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "kernels/status_macros.h"
 #include "server/base/usable_memory.h"
 #include "server/identity/identities.h"
 #include "server/observe/log.h"
@@ -38,21 +38,28 @@ std::string SettingsText(const CommandLine& line) {
   return text;
 }
 
-absl::Status CheckFiles(const ServerOptions& options) {
-  if (options.tls.configured()) {
-    RETURN_IF_ERROR(CertificateStore::Open(options.tls, [](const Certificates&) {}).status());
-  }
-  if (!options.tokens.empty()) RETURN_IF_ERROR(Identities::Open({.file = options.tokens}).status());
-  return absl::OkStatus();
+std::vector<std::string> CheckFiles(const ServerOptions& options) {
+  std::vector<std::string> errors;
+  const auto add = [&errors](const absl::Status& status) {
+    if (!status.ok()) errors.emplace_back(status.message());
+  };
+  if (options.tls.configured()) add(CertificateStore::Open(options.tls).status());
+  if (!options.tokens.empty()) add(Identities::Open({.file = options.tokens}).status());
+  return errors;
+}
+
+void PrintErrors(const std::vector<std::string>& errors) {
+  for (const std::string& error : errors) std::fprintf(stderr, "warplined: %s\n", error.c_str());
 }
 
 int CheckConfig(const CommandLine& line) {
   std::fputs(SettingsText(line).c_str(), stdout);
-  const absl::Status status = WithSource(CheckFiles(line.options), line.settings);
-  if (!status.ok()) {
-    std::fprintf(stderr, "warplined: %s\n", std::string(status.message()).c_str());
-    return 2;
+  std::vector<std::string> errors = line.errors;
+  for (const std::string& error : CheckFiles(line.options)) {
+    errors.push_back(WithSource(error, line.settings));
   }
+  PrintErrors(errors);
+  if (!errors.empty()) return 2;
   const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
   std::fprintf(
       stderr,

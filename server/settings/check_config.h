@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "server/settings/command_line.h"
 
 namespace warpline {
@@ -14,11 +13,14 @@ namespace warpline {
 std::string SettingsText(const CommandLine& line);
 
 // Checks the contents of the files of --tls-cert, --tls-key, --tls-client-ca and --tokens. Does not open
-// devices or ports.
-absl::Status CheckFiles(const ServerOptions& options);
+// devices or ports. Returns an error for each that is not valid.
+std::vector<std::string> CheckFiles(const ServerOptions& options);
 
-// Prints the settings, the results of the checks and the memory that may be needed. Returns the exit code: 0,
-// or 2 if something is not valid.
+// Prints each error to stderr.
+void PrintErrors(const std::vector<std::string>& errors);
+
+// Prints the settings, all errors of the command line and of the files, and the memory that may be needed.
+// Returns the exit code: 0, or 2 if something is not valid.
 int CheckConfig(const CommandLine& line);
 
 // Logs each setting that was not made on the command line, which `ps` shows.

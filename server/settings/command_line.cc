@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "kernels/nearest_name.h"
-#include "kernels/status_macros.h"
 #include "server/base/usable_memory.h"
 #include "server/settings/config_file.h"
 #include "server/settings/flags.h"
@@ -55,20 +55,20 @@ struct Flags {
   explicit Flags(CommandLine& line) {
     app.allow_extras();
     app.set_help_flag();
-    AddFlag(app, "config", "FILE", Path(config),
+    AddFlag(app, line.errors, "config", "FILE", Path(config),
             "TOML: flags and their values, as in lanes = 8 (docs/configuration.md). Each flag may also be "
             "given as "
             "a variable of the environment: --max-jobs as $WARPLINED_MAX_JOBS. A flag beats the variable, "
             "and the "
             "variable the file. Default none.");
-    AddFlags(app, line.options);
+    AddFlags(app, line.errors, line.options);
     app.option_defaults()->group(kActions);
     app.add_flag(
         "--check-config", check_config,
         "Read flags, environment, --config, tokens and certificates, print what is set and where, and what "
         "memory that may need, and exit: with 0 if all of it is valid.");
     AddFlag(
-        app, "new-token", "NAME", TokenName(line.new_token),
+        app, line.errors, "new-token", "NAME", TokenName(line.new_token),
         "Make a token and exit: prints the token to stderr, and to stdout what the file of --tokens is to "
         "have.");
     app.add_flag("--version", version, "Print the version and exit.");
@@ -107,91 +107,60 @@ std::string DidYouMean(std::string_view prefix, const std::string& name,
 }
 
 // `name` is the name as it was given.
-absl::Status NoSuchFlag(const std::string& name, std::string_view instead) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, ": there is no such flag any more; ", std::string(instead)));
+std::string NoSuchFlag(const std::string& name, std::string_view instead) {
+  return absl::StrCat(name, ": there is no such flag any more; ", std::string(instead));
 }
 
-absl::Status ParseFlags(int argc, const char* const* argv, Flags& flags) {
+void ParseFlags(int argc, const char* const* argv, Flags& flags, FlagErrors& errors) {
   try {
     flags.app.parse(argc, argv);
   } catch (const CLI::Error& error) {
-    return absl::InvalidArgumentError(error.what());
+    errors.emplace_back(error.what());
   }
   for (const std::string& extra : flags.app.remaining()) {
-    if (extra.rfind("--", 0) != 0)
-      return absl::InvalidArgumentError(absl::StrCat(extra, ": unknown argument"));
-    const std::string name = extra.substr(2, extra.find('=') - 2);
-    if (!InsteadOf(name).empty()) return NoSuchFlag("--" + name, InsteadOf(name));
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--", name, ": unknown flag", DidYouMean("--", name, flags.app.get_options()), "; see --help"));
-  }
-  return absl::OkStatus();
-}
-
-// Sets the flag to a value that is not from the command line.
-absl::Status Set(CLI::Option& option, const std::string& text, const std::string& source) {
-  try {
-    option.add_result(text);
-    option.run_callback();
-    return absl::OkStatus();
-  } catch (const CLI::Error& error) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.what()));
+    const std::string name = extra.substr(0, extra.find('='));
+    if (extra.rfind("--", 0) != 0) {
+      errors.push_back(absl::StrCat(extra, ": unknown argument"));
+    } else if (const std::string_view instead = InsteadOf(name.substr(2)); !instead.empty()) {
+      errors.push_back(NoSuchFlag(name, instead));
+    } else {
+      errors.push_back(absl::StrCat(
+          name, ": unknown flag", DidYouMean("--", name.substr(2), flags.app.get_options()), "; see --help"));
+    }
   }
 }
 
 // Collects which flags have been set, and where.
 class Settings {
  public:
-  explicit Settings(Flags& flags) : flags_(flags) {
+  Settings(Flags& flags, FlagErrors& errors) : flags_(flags), errors_(errors) {
     for (CLI::Option* option : flags.settings()) {
       if (option->count() > 0) sources_[option] = absl::StrCat("--", NameOf(*option));
     }
   }
 
-  absl::Status AddEnvironment(const Environment& environment) {
+  void AddEnvironment(const Environment& environment) {
     for (CLI::Option* option : flags_.settings()) {
       const std::string variable = VariableOf(NameOf(*option));
       const char* text = environment(variable.c_str());
       // An empty value counts as not set: compose passes one for a variable that is not set.
-      const bool is_set = text != nullptr && *text != '\0';
-      if (is_set) RETURN_IF_ERROR(Add(*option, text, absl::StrCat("$", variable)));
+      if (text != nullptr && *text != '\0') Add(*option, text, absl::StrCat("$", variable));
     }
     for (const RemovedFlag& flag : kRemovedFlags) {
       const std::string variable = VariableOf(flag.name);
       const char* text = environment(variable.c_str());
       if (flag.was_setting && text != nullptr && *text != '\0')
-        return NoSuchFlag("$" + variable, flag.instead);
+        errors_.push_back(NoSuchFlag("$" + variable, flag.instead));
     }
-    return absl::OkStatus();
   }
 
-  absl::Status AddFile(const std::string& path) {
-    ASSIGN_OR_RETURN(const std::vector<ConfigEntry> entries, ReadConfigFile(path));
-    std::vector<CLI::Option*> options = flags_.settings();
-    for (const ConfigEntry& entry : entries) {
-      const std::string source = absl::StrCat(path, ":", entry.line);
-      if (!InsteadOf(entry.name).empty()) {
-        return NoSuchFlag(absl::StrCat(source, ": ", entry.name), InsteadOf(entry.name));
-      }
-      const auto option = std::find_if(options.begin(), options.end(), [&](const CLI::Option* o) {
-        return NameOf(*o) == entry.name && entry.name != "config";
-      });
-      if (flags_.app.get_option_no_throw("--" + entry.name) != nullptr && option == options.end()) {
-        return absl::InvalidArgumentError(absl::StrCat(source, ": ", entry.name, ": cannot stand in a file"));
-      }
-      if (option == options.end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(source, ": ", entry.name, ": unknown setting", DidYouMean("", entry.name, options)));
-      }
-      const bool is_switch = IsSwitch(**option);
-      if (is_switch != entry.is_boolean) {
-        return absl::InvalidArgumentError(absl::StrCat(source, ": ", entry.name, " = ", entry.text, ": must ",
-                                                       is_switch ? "" : "not ", "be true or false"));
-      }
-      RETURN_IF_ERROR(Add(**option, entry.text, source));
+  void AddFile(const std::string& path) {
+    const absl::StatusOr<std::vector<ConfigEntry>> entries = ReadConfigFile(path);
+    if (!entries.ok()) {
+      errors_.emplace_back(entries.status().message());
+      return;
     }
-    return absl::OkStatus();
+    for (const ConfigEntry& entry : *entries) AddEntry(entry, absl::StrCat(path, ":", entry.line));
   }
 
   std::vector<Setting> All() {
@@ -207,43 +176,88 @@ class Settings {
   }
 
  private:
-  // Sets the flag, unless it has already been set.
-  absl::Status Add(CLI::Option& option, const std::string& text, const std::string& source) {
-    return sources_.emplace(&option, source).second ? Set(option, text, source) : absl::OkStatus();
+  void AddEntry(const ConfigEntry& entry, const std::string& source) {
+    const std::string name = absl::StrCat(source, ": ", entry.name);
+    if (const std::string_view instead = InsteadOf(entry.name); !instead.empty()) {
+      errors_.push_back(NoSuchFlag(name, instead));
+      return;
+    }
+    std::vector<CLI::Option*> options = flags_.settings();
+    const auto option = std::find_if(options.begin(), options.end(), [&](const CLI::Option* o) {
+      return NameOf(*o) == entry.name && entry.name != "config";
+    });
+    if (option == options.end()) {
+      const bool is_flag = flags_.app.get_option_no_throw("--" + entry.name) != nullptr;
+      errors_.push_back(absl::StrCat(name, is_flag
+                                               ? ": cannot stand in a file"
+                                               : ": unknown setting" + DidYouMean("", entry.name, options)));
+      return;
+    }
+    const bool is_switch = IsSwitch(**option);
+    if (is_switch != entry.is_boolean) {
+      errors_.push_back(
+          absl::StrCat(name, " = ", entry.text, ": must ", is_switch ? "" : "not ", "be true or false"));
+      return;
+    }
+    Add(**option, entry.text, source);
+  }
+
+  // Sets the flag to a value that is not from the command line, unless it has already been set.
+  void Add(CLI::Option& option, const std::string& text, const std::string& source) {
+    if (!sources_.emplace(&option, source).second) return;
+    const std::size_t before = errors_.size();
+    option.add_result(text);
+    option.run_callback();
+    for (std::size_t i = before; i < errors_.size(); ++i) errors_[i] = absl::StrCat(source, ": ", errors_[i]);
   }
 
   Flags& flags_;
+  FlagErrors& errors_;
   std::map<const CLI::Option*, std::string> sources_;
 };
 
+// Returns whether one of the errors is about a value of a flag that `contradiction` names too. It may follow
+// from that error.
+bool MayFollow(const std::string& contradiction, const FlagErrors& errors) {
+  return absl::c_any_of(errors, [&](const std::string& error) {
+    const std::size_t begin = error.find("--"), end = error.find('=');
+    return begin < end && end != std::string::npos &&
+           absl::StrContains(contradiction, error.substr(begin, end - begin));
+  });
+}
+
 }  // namespace
 
-absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
-                                             const Environment& environment) {
+CommandLine ParseCommandLine(int argc, const char* const* argv, const Environment& environment) {
   CommandLine line;
   Flags flags(line);
-  RETURN_IF_ERROR(ParseFlags(argc, argv, flags));
+  ParseFlags(argc, argv, flags, line.errors);
   if (flags.help || flags.version || !line.new_token.empty()) {
     using Action = CommandLine::Action;
     line.action = flags.help ? Action::kHelp : flags.version ? Action::kVersion : Action::kNewToken;
     return line;
   }
   if (flags.check_config) line.action = CommandLine::Action::kCheckConfig;
-  Settings settings(flags);
-  RETURN_IF_ERROR(settings.AddEnvironment(environment));
-  if (!flags.config.empty()) RETURN_IF_ERROR(settings.AddFile(flags.config));
+  Settings settings(flags, line.errors);
+  settings.AddEnvironment(environment);
+  if (!flags.config.empty()) settings.AddFile(flags.config);
   line.settings = settings.All();
-  RETURN_IF_ERROR(WithSource(line.options.Check(), line.settings));
+  for (const std::string& contradiction : line.options.Contradictions()) {
+    if (!MayFollow(contradiction, line.errors)) {
+      line.errors.push_back(WithSource(contradiction, line.settings));
+    }
+  }
   return line;
 }
 
-absl::Status WithSource(const absl::Status& status, const std::vector<Setting>& settings) {
+std::string WithSource(const std::string& error, const std::vector<Setting>& settings) {
   for (const auto& [name, value, source] : settings) {
-    const bool is_flag = source.rfind("--", 0) == 0;
-    if (is_flag || !absl::StartsWith(status.message(), absl::StrCat("--", name, "="))) continue;
-    return absl::Status(status.code(), absl::StrCat(source, ": ", status.message()));
+    const bool is_flag = absl::StartsWith(source, "--");
+    if (!is_flag && absl::StartsWith(error, absl::StrCat("--", name, "="))) {
+      return absl::StrCat(source, ": ", error);
+    }
   }
-  return status;
+  return error;
 }
 
 std::string HelpText(const ServerOptions& options) {

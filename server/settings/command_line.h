@@ -23,6 +23,9 @@ struct CommandLine {
   std::string new_token;  // the name of its owner
   ServerOptions options;
   std::vector<Setting> settings;  // in the order of --help
+  // All that is wrong. Each error names the flag, the source of its value, the value and the limit; for an
+  // unknown name it suggests the closest name.
+  std::vector<std::string> errors;
 };
 
 // Returns the value of a variable, or nullptr.
@@ -30,14 +33,11 @@ using Environment = std::function<const char*(const char* name)>;
 
 // A flag overrides the variable of its name (--max-jobs: $WARPLINED_MAX_JOBS), and a variable overrides the
 // file of --config. An empty variable counts as not set. Other variables that begin with WARPLINED_ are
-// ignored, because Kubernetes creates some. INVALID_ARGUMENT names the flag, the source of its value, the
-// value and the limit; for an unknown name it suggests the closest name.
-absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
-                                             const Environment& environment);
+// ignored, because Kubernetes creates some.
+CommandLine ParseCommandLine(int argc, const char* const* argv, const Environment& environment);
 
-// Adds to `status` where its flag was set, unless that was on the command line. The message of `status`
-// begins with the flag.
-absl::Status WithSource(const absl::Status& status, const std::vector<Setting>& settings);
+// Adds to `error`, which begins with a flag, where the flag was set, unless that was on the command line.
+std::string WithSource(const std::string& error, const std::vector<Setting>& settings);
 
 // Returns the text of --help: each flag with unit, range and default, and the worst-case memory of `options`.
 std::string HelpText(const ServerOptions& options);

@@ -13,11 +13,12 @@ constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 }  // namespace
 
-void AddFlag(CLI::App& app, const std::string& name, const char* value, SetValue set, const char* help) {
+void AddFlag(CLI::App& app, FlagErrors& errors, const std::string& name, const char* value, SetValue set,
+             const char* help) {
   const std::string flag = absl::StrCat("--", name);
-  const auto take = [flag, set = std::move(set)](const std::string& text) {
+  const auto take = [&errors, flag, set = std::move(set)](const std::string& text) {
     const absl::Status status = set(text);
-    if (!status.ok()) throw CLI::ValidationError(absl::StrCat(flag, "=", text, ": ", status.message()));
+    if (!status.ok()) errors.push_back(absl::StrCat(flag, "=", text, ": ", status.message()));
   };
   // The value is optional, because CLI11 would otherwise use the next word as the value of an empty
   // `--flag=`.
@@ -31,16 +32,19 @@ namespace {
 
 class FlagAdder {
  public:
-  FlagAdder(CLI::App& app, const char* group) : app_(app) { app_.option_defaults()->group(group); }
+  FlagAdder(CLI::App& app, FlagErrors& errors, const char* group) : app_(app), errors_(errors) {
+    app_.option_defaults()->group(group);
+  }
   void Add(const std::string& name, const char* value, SetValue set, const char* help) {
-    AddFlag(app_, name, value, std::move(set), help);
+    AddFlag(app_, errors_, name, value, std::move(set), help);
   }
   void AddSwitch(const std::string& name, bool& variable, const char* help) {
-    AddFlag(app_, name, "", Switch(variable), help);
+    AddFlag(app_, errors_, name, "", Switch(variable), help);
   }
 
  private:
   CLI::App& app_;
+  FlagErrors& errors_;
 };
 
 void AddAddresses(FlagAdder flags, ServerOptions& o) {
@@ -188,24 +192,29 @@ void AddLifeOfTheProcess(FlagAdder flags, ServerOptions& o) {
       "max-connection-age", "DURATION", Time(o.max_connection_age, absl::ZeroDuration(), absl::Hours(240)),
       "Ask clients to leave a connection of this age, give or take a tenth, so that they spread over added "
       "servers. No call is lost unless it runs for another hour. 0s (default): never; 1s to 240h.");
+  flags.Add("access-log", "FILE", Path(o.access_log),
+            "A line for each finished call, appended to the file; - means stderr. Lines that cannot be "
+            "written are dropped and counted (warpline_access_log_lines_total). SIGHUP opens the file anew. "
+            "Default "
+            "none.");
   flags.Add(
-      "access-log", "FILE", Path(o.access_log),
-      "A logfmt line for each finished call, appended to the file; - means stderr. Lines that cannot be "
-      "written are dropped and counted (warpline_access_log_lines_total). Default none.");
+      "log-format", "NAME", OneOf(o.log_format, {"logfmt", "json"}),
+      "Of the log on stderr and of --access-log: logfmt (default), or json, an object of strings in each "
+      "line.");
   flags.AddSwitch("echo", o.echo,
                   "Serve EchoService, the ceiling that `warpline bench --op echo` measures. Default off.");
 }
 
 }  // namespace
 
-void AddFlags(CLI::App& app, ServerOptions& o) {
-  AddAddresses(FlagAdder(app, "Addresses"), o);
-  AddIdentityAndTls(FlagAdder(app, "Identity and TLS"), o);
-  AddDevices(FlagAdder(app, "Devices"), o);
-  AddMemory(FlagAdder(app, "Memory"), o);
-  AddLimitsOfRequestsAndConnections(FlagAdder(app, "Limits of requests and connections"), o);
-  AddThreads(FlagAdder(app, "Threads"), o);
-  AddLifeOfTheProcess(FlagAdder(app, "Life of the process"), o);
+void AddFlags(CLI::App& app, FlagErrors& errors, ServerOptions& o) {
+  AddAddresses(FlagAdder(app, errors, "Addresses"), o);
+  AddIdentityAndTls(FlagAdder(app, errors, "Identity and TLS"), o);
+  AddDevices(FlagAdder(app, errors, "Devices"), o);
+  AddMemory(FlagAdder(app, errors, "Memory"), o);
+  AddLimitsOfRequestsAndConnections(FlagAdder(app, errors, "Limits of requests and connections"), o);
+  AddThreads(FlagAdder(app, errors, "Threads"), o);
+  AddLifeOfTheProcess(FlagAdder(app, errors, "Life of the process"), o);
 }
 
 }  // namespace warpline

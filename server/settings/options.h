@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/tls/tls_files.h"
 
@@ -51,19 +50,18 @@ struct ServerOptions {
   absl::Duration drain_delay = absl::ZeroDuration();         // a part of grace
   absl::Duration max_connection_age = absl::ZeroDuration();  // 0: none
   bool echo = false;
-  std::string access_log;  // file, or "-" for stderr; empty: none
+  std::string access_log;             // file, or "-" for stderr; empty: none
+  std::string log_format = "logfmt";  // or json
 
   // `available` is the memory that is free at start.
   std::int64_t RegionBytes(std::int64_t available) const;
   // Returns the addresses that other hosts can reach, each as "--listen=ADDRESS" or
   // "--metrics-listen=ADDRESS": all except unix sockets, 127.0.0.0/8, ::1 and the name localhost.
   std::vector<std::string> AddressesBeyondLoopback() const;
-  // INVALID_ARGUMENT naming the flag, its value and the limit if a flag contradicts another one.
-  absl::Status Check() const;
-  // INVALID_ARGUMENT naming the flag if a TLS file requires another one that is missing, or if an address
-  // beyond loopback has no TLS and --insecure was not given.
-  absl::Status CheckListen() const;
-  absl::Status CheckTls() const;
+  // Returns an error for each flag that contradicts another one: flag, value and limit, as in
+  // "--drain-delay=31s: must be at most --grace = 30s". It is also an error if an address beyond loopback has
+  // no TLS and --insecure was not given.
+  std::vector<std::string> Contradictions() const;
   // Returns the paths of all region sockets.
   std::vector<std::string> RegionPaths() const;
   // The memory for admitted requests and their results, and for gRPC's buffers.

@@ -13,7 +13,7 @@ std::string TensorStore::AddUpload(OwnerId owner, const TensorSpec& spec, Buffer
                                    std::shared_ptr<StreamedCall> call) {
   auto entry = std::make_shared<Entry>();
   entry->spec = spec;
-  entry->ttl = options_.max_ttl;
+  entry->ttl = absl::Seconds(max_ttl_seconds_.load());
   entry->uses = 1;  // the call's use, until RemoveUploads: so the entry does not expire
   entry->memory = std::move(memory);
   entry->complete = spec.bytes == 0;

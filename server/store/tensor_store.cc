@@ -49,6 +49,7 @@ std::vector<Gauge> BytesGauges(std::size_t devices, Metrics& metrics) {
 
 TensorStore::TensorStore(Options options, AllocateMemory allocate, Metrics& metrics)
     : options_(std::move(options)),
+      max_ttl_seconds_(absl::ToDoubleSeconds(options_.max_ttl)),
       allocate_(std::move(allocate)),
       number_({.total = static_cast<std::int64_t>(options_.max_tensors),
                .what = "resident tensors",
@@ -72,10 +73,10 @@ TensorStore::~TensorStore() {
 
 absl::StatusOr<absl::Duration> TensorStore::Ttl(double seconds) const {
   if (seconds == 0) return options_.default_ttl;
-  if (seconds > 0 && seconds <= absl::ToDoubleSeconds(options_.max_ttl)) return absl::Seconds(seconds);
-  return absl::InvalidArgumentError(
-      absl::StrFormat("%g is outside (0, %g] seconds; the greatest is the server's --max-ttl", seconds,
-                      absl::ToDoubleSeconds(options_.max_ttl)));
+  const double most = max_ttl_seconds_;
+  if (seconds > 0 && seconds <= most) return absl::Seconds(seconds);
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%g is outside (0, %g] seconds; the greatest is the server's --max-ttl", seconds, most));
 }
 
 int TensorStore::DeviceFor(const Caller& caller, std::size_t bytes,

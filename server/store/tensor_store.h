@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_STORE_TENSOR_STORE_H_
 #define WARPLINE_SERVER_STORE_TENSOR_STORE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -118,7 +119,8 @@ class TensorStore {
   // Converts seconds of a request; 0 means the default. INVALID_ARGUMENT, with the limit, if a lease cannot
   // have this length.
   absl::StatusOr<absl::Duration> Ttl(double seconds) const;
-  absl::Duration max_ttl() const { return options_.max_ttl; }
+  // Leases that are asked for from now on are at most this long.
+  void SetMaxTtl(absl::Duration max_ttl) { max_ttl_seconds_ = absl::ToDoubleSeconds(max_ttl); }
   std::size_t device_bytes(int device) const {
     return options_.device_bytes[static_cast<std::size_t>(device)];
   }
@@ -201,6 +203,7 @@ class TensorStore {
   void ExpireInTurn();
 
   const Options options_;
+  std::atomic<double> max_ttl_seconds_;
   const AllocateMemory allocate_;
   const SecretIds ids_{"tensor", "put"};
   FairBudget number_;  // of tensors

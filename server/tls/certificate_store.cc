@@ -51,19 +51,28 @@ std::shared_ptr<const Certificates> CertificateStore::current() const {
 
 void CertificateStore::Loop() {
   for (;;) {
+    bool now = false;
     {
       MutexLock lock(&mutex_);
-      if (mutex_.AwaitUntil([this] { return stopping_; }, After(period_))) return;
+      mutex_.AwaitUntil([this] { return stopping_ || read_now_; }, After(period_));
+      if (stopping_) return;
+      now = std::exchange(read_now_, false);
     }
-    Refresh();
+    Refresh(now);
   }
 }
 
-void CertificateStore::Refresh() {
+void CertificateStore::ReadNow() {
+  MutexLock lock(&mutex_);
+  read_now_ = true;
+}
+
+void CertificateStore::Refresh(bool now) {
+  if (now) last_problem_.clear();
   absl::StatusOr<TlsFileContents> contents = ReadTlsFiles(files_);
   const bool is_settled = contents == seen_contents_;
   seen_contents_ = contents;
-  if (!is_settled) return;
+  if (!is_settled && !now) return;
   if (contents.ok() && *contents == used_contents_) {
     last_problem_.clear();
     return;

@@ -33,6 +33,9 @@ class CertificateStore {
   CertificateStore(const CertificateStore&) = delete;
   CertificateStore& operator=(const CertificateStore&) = delete;
 
+  // Reads the files now, and uses them without waiting for a second look.
+  void ReadNow();
+
   // Returns a different object after each change.
   std::shared_ptr<const Certificates> current() const;
   // Returns whether clients must show certificates. This never changes.
@@ -42,8 +45,8 @@ class CertificateStore {
   CertificateStore(const TlsFiles& files, Listener on_change, absl::Duration period, TlsFileContents contents,
                    Certificates certificates);
   void Loop();
-  // Checks the files once.
-  void Refresh();
+  // Checks the files once. `now`: as ReadNow asks.
+  void Refresh(bool now);
   absl::Status Use(TlsFileContents contents);
 
   const TlsFiles files_;
@@ -57,6 +60,7 @@ class CertificateStore {
   mutable Mutex mutex_;
   std::shared_ptr<const Certificates> current_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool read_now_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -244,8 +244,7 @@ TEST(CrashTest, TheLogHasAStackAndTheRequestsThatWereRunning) {
   }
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("SIGABRT received"), std::string::npos) << log;
-  EXPECT_NE(log.find("warpline::StopSignals::Await()"), std::string::npos)
-      << "what the main thread did: " << log;
+  EXPECT_NE(log.find("warpline::Signals::Await()"), std::string::npos) << "what the main thread did: " << log;
   EXPECT_NE(log.find("msg=\"running when the process died\" request_id=slow-7\n"), std::string::npos) << log;
 }
 

@@ -116,8 +116,11 @@ RegionCheck::RegionCheck()
               .max_regions_per_owner = kMaxRegions,
               .ticket_ttl = absl::Hours(24)},
              metrics_) {
-  auto server = RegionServer::Start({.paths = {folder_ + "/socket"}, .handover_timeout = absl::Hours(1)},
-                                    store_, *backend_, workers_);
+  auto listener = Listener::BindForPackets(folder_ + "/socket", "the socket of regions");
+  if (!listener.ok()) std::abort();
+  RegionServer::Options options{.handover_timeout = absl::Hours(1)};
+  options.listen.push_back(*std::move(listener));
+  auto server = RegionServer::Start(std::move(options), store_, *backend_, workers_);
   if (!server.ok()) std::abort();
   server_ = *std::move(server);
   AddFiles();

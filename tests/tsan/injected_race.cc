@@ -15,6 +15,7 @@
 #include "server/rpc/unary_call.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/fair_workers.h"
+#include "tests/testing/bound.h"
 #include "warpline/v1/warpline.grpc.pb.h"
 
 namespace warpline {
@@ -48,7 +49,7 @@ int Main() {
   WorkerPool crew(kThreads);
   const auto unused = [](UnaryCall& call) { call.RespondError(absl::UnimplementedError("")); };
   auto server = RpcServer::Start(
-      {.listen = {"127.0.0.1:0"},
+      {.listen = Bound({"127.0.0.1:0"}),
        .crew = &crew,
        .max_message_bytes = 1 << 20,
        .memory_quota_bytes = 64 << 20,

@@ -12,6 +12,7 @@
 
 #include "server/base/unique_fd.h"
 #include "server/observe/metrics.h"
+#include "tests/testing/bound.h"
 #include "tests/testing/connect.h"
 
 namespace warpline {
@@ -34,7 +35,7 @@ std::string Unzipped(const std::string& zipped) {
 class HttpServerTest : public ::testing::Test {
  protected:
   HttpServerTest() {
-    server_ = *HttpServer::Start("127.0.0.1:0", nullptr,
+    server_ = *HttpServer::Start(std::move(Bound({"127.0.0.1:0"}).front()), nullptr,
                                  {.metrics =
                                       [this] {
                                         ++texts_;
@@ -157,13 +158,6 @@ TEST_F(HttpServerTest, ClientsThatSayNothingKeepNobodyOut) {
   for (int i = 0; i < 400; ++i) idle.push_back(Connect());
   EXPECT_EQ(Body(Ask("GET /healthz HTTP/1.1\r\n\r\n")), "ok\n");
   EXPECT_EQ(ReadAll(idle.front()), "") << "the oldest has to make room";
-}
-
-TEST_F(HttpServerTest, NamesAnAddressThatIsTaken) {
-  const auto second = HttpServer::Start(server_->address(), nullptr, {});
-  EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
-  EXPECT_EQ(second.status().message(), "--metrics-listen: cannot listen on " + server_->address() +
-                                           ": bind: Address already in use; is another warplined running?");
 }
 
 }  // namespace

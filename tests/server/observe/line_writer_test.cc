@@ -83,11 +83,5 @@ TEST_F(LineWriterTest, LinesOfSeveralThreadsStayWhole) {
   EXPECT_EQ(ReadAll(), expected + "end\n");
 }
 
-TEST_F(LineWriterTest, ALongLineIsCut) {
-  LineWriter writer(writing_.get());
-  writer.Write(std::string(10000, 'x') + '\n');
-  EXPECT_EQ(ReadAll(), std::string(4095, 'x') + '\n');
-}
-
 }  // namespace
 }  // namespace warpline

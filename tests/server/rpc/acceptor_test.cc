@@ -2,10 +2,12 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -14,6 +16,7 @@
 
 #include "absl/time/clock.h"
 #include "server/base/mutex.h"
+#include "tests/testing/bound.h"
 #include "tests/testing/connect.h"
 #include "tests/testing/patience.h"
 
@@ -59,7 +62,7 @@ void AwaitSize(const Connections& connections, int size) {
 TEST(AcceptorTest, DeliversConnectionsReadyForUse) {
   Connections connections({.max_connections = 9});
   auto acceptor =
-      Acceptor::Listen({.listen = {"127.0.0.1:0"}, .user_timeout = absl::Seconds(7)}, connections);
+      Acceptor::Listen({.listen = Bound({"127.0.0.1:0"}), .user_timeout = absl::Seconds(7)}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   Sink sink;
   (*acceptor)->Start(sink.Deliver());
@@ -84,7 +87,7 @@ TEST(AcceptorTest, DeliversConnectionsReadyForUse) {
 
 TEST(AcceptorTest, SeesTheEndOfAConnectionWhicheverSideEndsIt) {
   Connections connections({.max_connections = 9});
-  auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
+  auto acceptor = Acceptor::Listen({.listen = Bound({"127.0.0.1:0"})}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   Sink sink;
   (*acceptor)->Start(sink.Deliver());
@@ -98,7 +101,7 @@ TEST(AcceptorTest, SeesTheEndOfAConnectionWhicheverSideEndsIt) {
 
 TEST(AcceptorTest, OneBeyondTheBoundTakesThePlaceOfTheOneThatIsIdleForLongest) {
   Connections connections({.max_connections = 2});
-  auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
+  auto acceptor = Acceptor::Listen({.listen = Bound({"127.0.0.1:0"})}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   Sink sink;
   (*acceptor)->Start(sink.Deliver());
@@ -115,7 +118,7 @@ TEST(AcceptorTest, OneBeyondTheBoundTakesThePlaceOfTheOneThatIsIdleForLongest) {
 
 TEST(AcceptorTest, AConnectionOfAProxyIsTheClientsAsSoonAsItSaysWhose) {
   Connections connections({.max_connections = 9});
-  auto acceptor = Acceptor::Listen({.listen = {}, .proxy_listen = {"127.0.0.1:0"}}, connections);
+  auto acceptor = Acceptor::Listen({.listen = {}, .proxy_listen = Bound({"127.0.0.1:0"})}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   Sink sink;
   (*acceptor)->Start(sink.Deliver());
@@ -141,27 +144,66 @@ TEST(AcceptorTest, AConnectionOfAProxyIsTheClientsAsSoonAsItSaysWhose) {
 
 TEST(AcceptorTest, AfterStopNobodyListens) {
   Connections connections({.max_connections = 9});
-  auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
+  auto acceptor = Acceptor::Listen({.listen = Bound({"127.0.0.1:0"})}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   const std::string address = (*acceptor)->addresses()[0];
-  EXPECT_FALSE(Acceptor::Listen({.listen = {address}}, connections).ok()) << "two listen on one port";
+  EXPECT_FALSE(Listener::Bind(address, "--listen").ok()) << "two listen on one port";
   (*acceptor)->Start([](int fd, Acceptor::Kind, std::uint64_t) { close(fd); });
   (*acceptor)->Stop();
-  EXPECT_TRUE(Acceptor::Listen({.listen = {address}}, connections).ok());
+  EXPECT_TRUE(Acceptor::Listen({.listen = Bound({address})}, connections).ok());
 }
 
 TEST(ListenerTest, SaysWhatIsWrongWithAnAddress) {
   for (const std::string& bad :
        {std::string("unix:"), "unix:/" + std::string(200, 'x'), std::string("no.such.host.invalid:1")}) {
-    const auto listener = Listener::Open(bad);
+    const auto listener = Listener::Bind(bad, "--listen");
     EXPECT_TRUE(absl::IsInvalidArgument(listener.status())) << bad << ": " << listener.status();
   }
-  EXPECT_TRUE(absl::IsUnavailable(Listener::Open("unix:/no/such/folder/socket").status()));
+  EXPECT_TRUE(absl::IsUnavailable(Listener::Bind("unix:/no/such/folder/socket", "--listen").status()));
+}
+
+// Returns whether somebody listens on 127.0.0.1 or a path.
+bool Listens(const std::string& address) {
+  sockaddr_in port{};
+  sockaddr_un path{};
+  const bool is_path = address.rfind("unix:", 0) == 0;
+  if (is_path) {
+    path.sun_family = AF_UNIX;
+    address.copy(path.sun_path, sizeof(path.sun_path) - 1, 5);
+  } else {
+    port.sin_family = AF_INET;
+    port.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+    port.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  }
+  const UniqueFd fd(socket(is_path ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto* name = is_path ? reinterpret_cast<sockaddr*>(&path) : reinterpret_cast<sockaddr*>(&port);
+  return connect(fd.get(), name, is_path ? sizeof(path) : sizeof(port)) == 0;
+}
+
+TEST(ListenerTest, TakesTheAddressBeforeClientsMayConnect) {
+  for (const std::string& wanted : {std::string("127.0.0.1:0"), "unix:" + testing::TempDir() + "bound"}) {
+    auto listener = Listener::Bind(wanted, "--listen");
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    EXPECT_FALSE(Listens(listener->address())) << wanted;
+    ASSERT_TRUE(listener->Listen().ok());
+    EXPECT_TRUE(Listens(listener->address())) << wanted;
+    const absl::Status taken = Listener::Bind(listener->address(), "--listen").status();
+    EXPECT_THAT(std::string(taken.message()),
+                testing::StartsWith("--listen: cannot listen on " + listener->address()));
+  }
+}
+
+TEST(ListenerTest, OfTwoThatTakeAPathAtTheSameTimeOneListens) {
+  const std::string address = "unix:" + testing::TempDir() + "taken";
+  auto first = Listener::Bind(address, "--listen"), second = Listener::Bind(address, "--listen");
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE(second->Listen().ok());
+  EXPECT_TRUE(absl::IsUnavailable(first->Listen())) << first->Listen();
 }
 
 TEST(AcceptorTest, StopsListeningAndGoesOnWatching) {
   Connections connections({.max_connections = 9});
-  auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
+  auto acceptor = Acceptor::Listen({.listen = Bound({"127.0.0.1:0"})}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   const std::string address = (*acceptor)->addresses()[0];
   const UniqueFd waiting = ConnectTo(address);
@@ -172,7 +214,7 @@ TEST(AcceptorTest, StopsListeningAndGoesOnWatching) {
   sink.Await(1);
   EXPECT_EQ(connections.size(), 1);
   EXPECT_FALSE(connections.AwaitNone(absl::ZeroDuration(), absl::ZeroDuration()));
-  EXPECT_TRUE(Acceptor::Listen({.listen = {address}}, connections).ok()) << "the port is not free";
+  EXPECT_TRUE(Acceptor::Listen({.listen = Bound({address})}, connections).ok()) << "the port is not free";
   sink.CloseAll();
   EXPECT_TRUE(connections.AwaitNone(absl::Minutes(1), absl::Minutes(1)));
 }

@@ -12,6 +12,7 @@
 
 #include "server/base/mutex.h"
 #include "server/rpc/unary_call.h"
+#include "tests/testing/bound.h"
 
 namespace warpline {
 namespace {
@@ -25,7 +26,7 @@ class RpcServerTest : public ::testing::Test {
       held_.push_back(&call);
       threads_.insert(std::this_thread::get_id());
     };
-    server_ = *RpcServer::Start({.listen = {"127.0.0.1:0"},
+    server_ = *RpcServer::Start({.listen = Bound({"127.0.0.1:0"}),
                                  .threads = 3,
                                  .look = absl::Microseconds(100),
                                  .max_message_bytes = 1 << 20,

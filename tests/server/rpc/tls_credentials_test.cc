@@ -12,6 +12,7 @@
 #include "server/base/mutex.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/unary_call.h"
+#include "tests/testing/bound.h"
 #include "tests/testing/certificates.h"
 
 namespace warpline {
@@ -29,7 +30,7 @@ class TlsCredentialsTest : public ::testing::Test {
       const grpc::Slice client(call.Client());
       call.Respond(grpc::ByteBuffer(&client, 1));
     };
-    server_ = *RpcServer::Start({.listen = {"127.0.0.1:0", "unix:" + folder_.Path("socket")},
+    server_ = *RpcServer::Start({.listen = Bound({"127.0.0.1:0", "unix:" + folder_.Path("socket")}),
                                  .credentials = NewTlsCredentials(*store_),
                                  .max_message_bytes = 1 << 20,
                                  .memory_quota_bytes = 64 << 20,

@@ -10,12 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/settings/check_config.h"
 
 namespace warpline {
 namespace {
 
+using std::string_literals::operator""s;
 using ::testing::HasSubstr;
 
 class CommandLineTest : public testing::Test {
@@ -24,11 +27,13 @@ class CommandLineTest : public testing::Test {
 
   absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) const {
     arguments.insert(arguments.begin(), "warplined");
-    return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
-                            [this](const char* name) -> const char* {
-                              const auto variable = environment_.find(name);
-                              return variable == environment_.end() ? nullptr : variable->second.c_str();
-                            });
+    CommandLine line = ParseCommandLine(
+        static_cast<int>(arguments.size()), arguments.data(), [this](const char* name) -> const char* {
+          const auto variable = environment_.find(name);
+          return variable == environment_.end() ? nullptr : variable->second.c_str();
+        });
+    if (line.errors.empty()) return line;
+    return absl::InvalidArgumentError(absl::StrJoin(line.errors, "\n"));
   }
 
   std::string ErrorOf(const std::vector<const char*>& arguments) const {
@@ -122,6 +127,22 @@ TEST_F(CommandLineTest, AnErrorSaysWhereTheValueStands) {
             path_ + ":2: --drain-delay=2s: must be at most --grace = 1s");
   Set("WARPLINED_LANES", "many");
   EXPECT_EQ(ErrorOf({}), "$WARPLINED_LANES: --lanes=many: must be a number from 0 to 64");
+}
+
+TEST_F(CommandLineTest, AllErrorsAreReportedAtOnce) {
+  Set("WARPLINED_LANES", "65");
+  const std::string file = File("max-job = 1\nmax-ttl = \"1m\"\nlisten = \"0.0.0.0:1\"\ngrace = \"x\"\n");
+  EXPECT_EQ(ErrorOf({"--cpus=-1", "--no-such-flag", file.c_str(), "--tls-client-ca=ca", "--drain-delay=1m"}),
+            absl::StrJoin(
+                {"--cpus=-1: must be a number from 0 to 1024"s, "--no-such-flag: unknown flag; see --help"s,
+                 "$WARPLINED_LANES: --lanes=65: must be a number from 0 to 64"s,
+                 path_ + ":1: max-job: unknown setting; did you mean max-jobs?",
+                 path_ + ":2: --max-ttl=1m: must be a duration with its unit, from 10m to 8760h",
+                 path_ + ":4: --grace=x: must be a duration with its unit, from 0 to 1h",
+                 "--tls-client-ca=ca: needs --tls-cert and --tls-key"s,
+                 path_ + ":3: --listen=0.0.0.0:1: must be loopback or unix:/path unless TLS is "
+                         "configured (--tls-cert, --tls-key); --insecure allows it without"},
+                "\n"));
 }
 
 TEST_F(CommandLineTest, AnUnknownNameIsAnErrorWithTheNearest) {

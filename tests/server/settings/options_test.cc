@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_join.h"
 #include "server/settings/command_line.h"
 
 namespace warpline {
@@ -15,8 +17,10 @@ constexpr std::int64_t kAvailable = std::int64_t{3} << 30;
 
 absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "warplined");
-  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
-                          [](const char*) -> const char* { return nullptr; });
+  CommandLine line = ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
+                                      [](const char*) -> const char* { return nullptr; });
+  if (line.errors.empty()) return line;
+  return absl::InvalidArgumentError(absl::StrJoin(line.errors, "\n"));
 }
 
 TEST(OptionsTest, ReadsFlagsInBothForms) {
