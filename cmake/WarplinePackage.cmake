@@ -1,5 +1,6 @@
 # A relocatable tree: bin/, lib/ (what is shared only), share/doc. `cpack -G TGZ` packs it.
 # The component `development` is for find_package(warpline) and not in it: it needs the gRPC it was built with.
+include(WarplineLicenses)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
 if(NOT WARPLINE_CLIENT_ONLY)
   install(TARGETS warplined warpline RUNTIME)
@@ -11,6 +12,7 @@ if(NOT WARPLINE_CLIENT_ONLY)
           DESTINATION share/warpline)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md TYPE DOC)
+install(DIRECTORY ${WARPLINE_LICENSES} TYPE DOC)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto/ DESTINATION share/warpline/proto FILES_MATCHING PATTERN "*.proto")
 
 # The client library; users write <warpline/client.h>. Below include/warpline/internal is what its headers include under

@@ -114,6 +114,8 @@ class BuildExt(build_ext):
         for extension in self.extensions:
             extension.sources = []
         shutil.copyfile(bundled, self.target())
+        # Of what the library contains of others; the build of CMake has collected them.
+        shutil.copytree(bundled.parent.parent / "licenses", self.target().parent / "licenses", dirs_exist_ok=True)
 
     def target(self):
         return Path(HERE / "src" if self.inplace else self.build_lib, "warpline", LIBRARY)
@@ -148,7 +150,7 @@ class EggInfo(egg_info):
 class Sdist(sdist):
     def run(self):
         sys.exit("there is no sdist of warpline: the package bundles a C++ library that is built from the checkout. "
-                 "Build a wheel: client/python/make_wheel, or ./quickstart wheel")
+                 "Build a wheel: client/python/make_wheel, or ./quickstart wheels")
 
 
 setup(version=version(), ext_modules=[CORE],

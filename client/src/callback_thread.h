@@ -2,12 +2,13 @@
 #ifndef WARPLINE_CLIENT_SRC_CALLBACK_THREAD_H_
 #define WARPLINE_CLIENT_SRC_CALLBACK_THREAD_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <thread>
+
+#include "client/src/condition_variable.h"
 
 namespace warpline::client {
 
@@ -30,7 +31,7 @@ class CallbackThread {
   void RunAll();
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  ConditionVariable changed_;
   std::deque<std::function<void()>> callbacks_;
   std::size_t expected_ = 0;  // announced callbacks that have not finished
   bool closed_ = false;

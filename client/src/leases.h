@@ -3,7 +3,6 @@
 #define WARPLINE_CLIENT_SRC_LEASES_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -20,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/src/condition_variable.h"
 #include "client/src/lease_schedule.h"
 #include "client/src/message_writer.h"
 #include "client/src/raw_channel.h"
@@ -79,7 +79,7 @@ class Leases {
 
   RawChannel& channel_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  ConditionVariable changed_;
   LeaseSchedule schedule_;
   std::size_t ids_per_call_;
   std::deque<std::string> dropping_;  // ids

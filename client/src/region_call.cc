@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/src/condition_variable.h"
 #include "client/src/shared_region.h"
 #include "kernels/status_macros.h"
 #include "warpline/region.h"
@@ -114,7 +114,7 @@ void RegionCall::Withdraw(std::function<void()> ended) {
 
 void WithdrawAndWait(RegionCall& call) {
   std::mutex mutex;
-  std::condition_variable changed;
+  ConditionVariable changed;
   bool ended = false;
   call.Withdraw([&] {
     // Notify under the lock: the waiting thread destroys these variables as soon as it can continue.

@@ -3,7 +3,6 @@
 #define WARPLINE_CLIENT_SRC_RETRY_THREAD_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <list>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "client/src/condition_variable.h"
 
 namespace warpline::client {
 
@@ -45,7 +45,7 @@ class RetryThread {
 
   const std::function<void(absl::Duration)> pause_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  ConditionVariable changed_;
   std::list<Waiting> waiting_;
   bool closed_ = false;
   std::thread thread_;

@@ -3,7 +3,6 @@
 #define WARPLINE_CLIENT_SRC_RUNNER_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/src/call.h"
+#include "client/src/condition_variable.h"
 #include "client/src/large_arrays.h"
 #include "client/src/raw_channel.h"
 #include "client/src/result_type.h"
@@ -34,7 +34,7 @@ class CallsInFlight {
   void Add(std::ptrdiff_t change);
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  ConditionVariable changed_;
   std::ptrdiff_t count_ = 0;
 };
 

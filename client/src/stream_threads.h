@@ -2,7 +2,6 @@
 #ifndef WARPLINE_CLIENT_SRC_STREAM_THREADS_H_
 #define WARPLINE_CLIENT_SRC_STREAM_THREADS_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/src/condition_variable.h"
 
 namespace warpline::client {
 
@@ -41,7 +41,7 @@ class StreamThreads {
   void RunAll();
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  ConditionVariable changed_;
   std::deque<std::shared_ptr<Entry>> waiting_;
   std::size_t idle_ = 0;
   bool closed_ = false;

@@ -44,6 +44,11 @@ absl::StatusOr<std::unique_ptr<Identities>> Identities::Open(const Options& opti
   return std::unique_ptr<Identities>(new Identities(options, std::move(text), entries));
 }
 
+absl::Status Identities::Check(const std::string& file) {
+  ASSIGN_OR_RETURN(const std::string text, ReadTokens(file));
+  return ParseOwners(text, file).status();
+}
+
 Identities::Identities(const Options& options, std::string text, const std::vector<OwnerEntry>& entries)
     : options_(options), used_text_(std::move(text)), seen_text_(used_text_) {
   table_ = TableOf(entries);

@@ -34,6 +34,8 @@ class Identities {
   };
   // NOT_FOUND or PERMISSION_DENIED with the path if the file cannot be read; errors of ParseOwners.
   static absl::StatusOr<std::unique_ptr<Identities>> Open(const Options& options);
+  // Returns the error that Open would return for this file.
+  static absl::Status Check(const std::string& file);
   ~Identities();
   Identities(const Identities&) = delete;
   Identities& operator=(const Identities&) = delete;

@@ -44,7 +44,7 @@ std::vector<std::string> CheckFiles(const ServerOptions& options) {
     if (!status.ok()) errors.emplace_back(status.message());
   };
   if (options.tls.configured()) add(CertificateStore::Open(options.tls).status());
-  if (!options.tokens.empty()) add(Identities::Open({.file = options.tokens}).status());
+  if (!options.tokens.empty()) add(Identities::Check(options.tokens));
   return errors;
 }
 

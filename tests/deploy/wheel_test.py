@@ -2,7 +2,7 @@
 
     wheel_test.py BUILD_DIR [--wheel FILE]
 
-The wheel is that of client/python/make_manylinux_wheel, with the library of BUILD_DIR, unless one is given. grpcio and
+The wheel is that of deploy/make_wheels, with the library of BUILD_DIR, unless one is given. grpcio and
 pyarrow are the newest of PyPI: both contain gRPC, protobuf and Abseil of other versions. Each order of importing them and
 our library is a process of its own, which calls with each of them after each import, over TLS too, and again at the end.
 Exits with 77 where PyPI does not answer.
@@ -171,7 +171,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         wheel = arguments.wheel
         if not wheel:
-            made = subprocess.run([ROOT / "client/python/make_manylinux_wheel", f"{folder}/wheel"], stdout=subprocess.PIPE,
+            made = subprocess.run([ROOT / "deploy/make_wheels", f"{folder}/wheel", "client"], stdout=subprocess.PIPE,
                                   text=True, env=os.environ | {"WARPLINE_BUILD": build})
             if made.returncode:
                 sys.exit(made.returncode)

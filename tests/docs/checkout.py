@@ -42,7 +42,8 @@ class Checkout:
         self.addresses[SOCKET] = str(self.folder / "warpline.sock")
         (self.folder / "build/release").mkdir(parents=True)
         (self.folder / "build/release/bin").symlink_to(bin_folder)
-        (self.folder / "build/release/lib").symlink_to(pathlib.Path(bin_folder).resolve().parent / "lib")
+        for name in ("lib", "licenses"):
+            (self.folder / "build/release" / name).symlink_to(pathlib.Path(bin_folder).resolve().parent / name)
         for name in ("proto", "client/python", "client/examples", "deploy"):
             shutil.copytree(ROOT / name, self.folder / name,
                             ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__", "node_modules"))

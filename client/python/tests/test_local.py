@@ -134,8 +134,20 @@ def test_is_gone_after_the_client_process(folders, last, code):
 def test_says_where_it_has_looked(monkeypatch):
     monkeypatch.delenv("WARPLINED")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(FileNotFoundError, match=r"\$WARPLINED is not set, .*/warpline/bin/warplined is missing, and the PATH"):
+    with pytest.raises(FileNotFoundError, match=r"\$WARPLINED is not set, the package warpline-server is not installed, "):
         local()
     monkeypatch.setenv("WARPLINED", "/nowhere/warplined")
     with pytest.raises(FileNotFoundError, match="/nowhere/warplined, which is not a program"):
         local()
+
+
+def test_takes_the_daemon_of_the_servers_package(monkeypatch, tmp_path, folders):
+    daemon = os.environ["WARPLINED"]
+    monkeypatch.delenv("WARPLINED")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "warpline_server.py").write_text(
+        f"import os\nprogram = {{'warplined': {daemon!r}}}.__getitem__\n"
+        "def environment():\n    return {**os.environ, 'WARPLINED_MAX_JOBS': '77'}\n")
+    with local(backend()) as c:
+        assert c.info().limits.max_jobs == 77
+    sys.modules.pop("warpline_server")

@@ -1,5 +1,6 @@
 """A private daemon for one client, on the same host."""
 
+import importlib.util
 import os
 import re
 import select
@@ -67,7 +68,8 @@ def local(*flags: str, timeout: float = 30.0, **connect_arguments: Any) -> Clien
     """Starts a private daemon, and makes a client of it: `with warpline.local() as c:`. The client ends the daemon when
     it is closed.
 
-    The daemon is the program $WARPLINED, else `bin/warplined` in the folder of this package, else `warplined` on the PATH.
+    The daemon is the program $WARPLINED, else that of the package `warpline-server` if it is installed beside this one, else
+    `warplined` on the PATH.
     It listens on a unix socket in a new folder that only this user can enter. The daemon and the folder are gone after
     `close`, at the end of `with`, when the client is garbage-collected, and when this process ends, even if it is killed.
     Children that were forked from this process keep the daemon running until they end, too. Raises FileNotFoundError if
@@ -77,14 +79,14 @@ def local(*flags: str, timeout: float = 30.0, **connect_arguments: Any) -> Clien
     timeout: Seconds that the daemon may take to start. Raises TimeoutError after that.
     connect_arguments: Arguments of `connect`, except for `target` and `timeout`.
     """
-    program = _program()
+    program, environment = _program()
     folder = _folder()
     address = f"unix:{folder}/{_SOCKET}"
     command = [program, f"--listen={address}", "--metrics-listen=", f"--grace={_GRACE}s", *flags]
     try:
         # Signals of the terminal, such as that of Ctrl-C, are for the client alone.
         daemon = _Daemon(subprocess.Popen(["/bin/sh", "-c", _SUPERVISOR, "sh", folder, *command], stdin=subprocess.PIPE,
-                                          stdout=subprocess.PIPE, start_new_session=True), os.getpid())
+                                          stdout=subprocess.PIPE, start_new_session=True, env=environment), os.getpid())
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -117,18 +119,21 @@ def _end_with(client: Client, daemon: _Daemon) -> None:
     setattr(client, "close", close)
 
 
-def _program() -> str:
-    """The daemon's program."""
+def _program() -> tuple[str, dict[str, str] | None]:
+    """The daemon's program, and its environment if that is not this process's."""
     given = os.environ.get("WARPLINED")
     if given:
         if not os.access(given, os.X_OK):
             raise FileNotFoundError(f"$WARPLINED is {given}, which is not a program")
-        return given
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "warplined")
-    found = beside if os.access(beside, os.X_OK) else shutil.which("warplined")
+        return given, None
+    if importlib.util.find_spec("warpline_server") is not None:
+        server = importlib.import_module("warpline_server")
+        return server.program("warplined"), server.environment()
+    found = shutil.which("warplined")
     if not found:
-        raise FileNotFoundError(f"there is no warplined: $WARPLINED is not set, {beside} is missing, and the PATH has none")
-    return found
+        raise FileNotFoundError("there is no warplined: $WARPLINED is not set, the package warpline-server is not installed, "
+                                "and the PATH has none")
+    return found, None
 
 
 def _folder() -> str:

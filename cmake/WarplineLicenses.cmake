@@ -1,0 +1,45 @@
+# The licences of what our binaries contain of others, collected in licenses/ of the build: a file for each package, from
+# the distribution, and the texts that these refer to. The package, the image and the wheels have this folder.
+set(WARPLINE_LICENSES ${PROJECT_BINARY_DIR}/licenses)
+file(REMOVE_RECURSE ${WARPLINE_LICENSES})
+file(MAKE_DIRECTORY ${WARPLINE_LICENSES})
+configure_file(${PROJECT_SOURCE_DIR}/LICENSE ${WARPLINE_LICENSES}/warpline.txt COPYONLY)
+set(licensed libgrpc-dev libprotobuf-dev libabsl-dev libre2-dev libc-ares-dev libssl-dev zlib1g-dev)
+if(NOT WARPLINE_CLIENT_ONLY)
+  list(APPEND licensed prometheus-cpp-dev libopenblas-pthread-dev libgoogle-perftools-dev libeigen3-dev
+       nlohmann-json3-dev libcli11-dev libtoml11-dev)
+endif()
+set(without_license "")
+foreach(package IN LISTS licensed)
+  set(copyright /usr/share/doc/${package}/copyright)
+  if(NOT EXISTS ${copyright})
+    list(APPEND without_license ${package})
+    continue()
+  endif()
+  configure_file(${copyright} ${WARPLINE_LICENSES}/${package}.txt COPYONLY)
+  # "On Debian systems, the complete text is in /usr/share/common-licenses/Apache-2.0."
+  file(STRINGS ${copyright} lines REGEX "/usr/share/common-licenses/")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "/usr/share/common-licenses/([A-Za-z0-9.-]*[A-Za-z0-9])" found "${line}")
+    if(EXISTS "${found}")
+      configure_file(${found} ${WARPLINE_LICENSES}/common-licenses/${CMAKE_MATCH_1}.txt COPYONLY)
+    endif()
+  endforeach()
+endforeach()
+if(without_license)
+  list(JOIN without_license ", " without_license)
+  message(STATUS "warpline: no licence texts of ${without_license}, so what is built here is not for passing on")
+endif()
+if(WARPLINE_HAVE_CUDA)
+  # The CUDA runtime is linked statically; CCCL (Thrust, CUB) is headers.
+  file(GLOB of_cuda ${CUDAToolkit_TARGET_DIR}/EULA.txt ${CUDAToolkit_BIN_DIR}/../EULA.txt ${CUDAToolkit_BIN_DIR}/../LICENSE)
+  if(of_cuda)
+    list(GET of_cuda 0 of_cuda)
+    configure_file(${of_cuda} ${WARPLINE_LICENSES}/cuda-toolkit.txt COPYONLY)
+  else()
+    file(WRITE ${WARPLINE_LICENSES}/cuda-toolkit.txt
+         "The binaries contain NVIDIA's CUDA runtime, under the licence agreement of the CUDA Toolkit\n"
+         "(https://docs.nvidia.com/cuda/eula/), and code of CCCL (https://github.com/NVIDIA/cccl), under the\n"
+         "Apache License 2.0 with LLVM exceptions.\n")
+  endif()
+endif()
