@@ -1,5 +1,6 @@
-// Failed checks of libstdc++ (_GLIBCXX_ASSERTIONS) call this function. The function of libstdc++ itself exists
-// from GCC 12 on (GLIBCXX_3.4.30), and libwarpline.so is for older ones too: the linker's --wrap takes this one.
+// Failed checks of libstdc++ (_GLIBCXX_ASSERTIONS) call this function. The function of libstdc++ itself
+// exists from GCC 12 on (GLIBCXX_3.4.30), and libwarpline.so is for older ones too: the linker's --wrap takes
+// this one.
 #include <cstdio>
 #include <cstdlib>
 
