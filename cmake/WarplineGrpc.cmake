@@ -31,6 +31,11 @@ if(WARPLINE_GRPC_CONFIG)
     find_package(Protobuf REQUIRED GLOBAL)
   endif()
   find_package(gRPC CONFIG REQUIRED GLOBAL)
+  # server/rpc/grpc_1_51 says what this is about.
+  set(WARPLINE_GRPC_1_51 OFF)
+  if(gRPC_VERSION VERSION_LESS 1.60)
+    set(WARPLINE_GRPC_1_51 ON)
+  endif()
   foreach(name IN ITEMS absl openssl protobuf grpc)
     add_library(warpline_${name} INTERFACE IMPORTED GLOBAL)
   endforeach()
@@ -38,6 +43,12 @@ if(WARPLINE_GRPC_CONFIG)
     absl::any_invocable absl::cleanup absl::cord absl::failure_signal_handler absl::flat_hash_map absl::flat_hash_set absl::hash absl::inlined_vector
     absl::node_hash_map absl::raw_logging_internal absl::span absl::status absl::statusor absl::str_format absl::strings
     absl::symbolize absl::synchronization absl::time)
+  if(NOT WARPLINE_GRPC_1_51)
+    target_link_libraries(warpline_absl INTERFACE absl::log absl::log_globals absl::log_initialize absl::log_sink
+                                                  absl::log_sink_registry)
+    # Of the scanner, which checks texts as protobuf does.
+    target_link_libraries(warpline_absl INTERFACE utf8_range::utf8_validity)
+  endif()
   target_link_libraries(warpline_openssl INTERFACE OpenSSL::SSL OpenSSL::Crypto)
   target_link_libraries(warpline_protobuf INTERFACE protobuf::libprotobuf)
   target_link_libraries(warpline_grpc INTERFACE gRPC::grpc++ gRPC::grpc++_error_details warpline_protobuf warpline_absl
@@ -47,6 +58,8 @@ if(WARPLINE_GRPC_CONFIG)
   return()
 endif()
 
+# The archives are those of the supported distributions.
+set(WARPLINE_GRPC_1_51 ON)
 foreach(name IN ITEMS grpc++_error_details grpc++ grpc gpr upb address_sorting protobuf re2 cares
                       ssl crypto z)
   warpline_find_archive(WARPLINE_${name}_ARCHIVE ${name})

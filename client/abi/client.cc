@@ -121,7 +121,11 @@ warpline_error* warpline_client_info_json(warpline_client* client, double timeou
     ASSIGN_OR_RETURN(const warpline::v1::GetInfoResponse info,
                      client->client.GetInfo(absl::Seconds(timeout)));
     google::protobuf::util::JsonPrintOptions options;
+#if GOOGLE_PROTOBUF_VERSION >= 5026000
+    options.always_print_fields_with_no_presence = true;
+#else
     options.always_print_primitive_fields = true;
+#endif
     options.preserve_proto_field_names = true;
     std::string text;
     if (!google::protobuf::util::MessageToJsonString(info, &text, options).ok()) {

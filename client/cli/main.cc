@@ -1,5 +1,4 @@
 // The `warpline` program: arrays in .npy files, computed by a server.
-#include <grpc/support/log.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -40,9 +39,9 @@ bool AskForJson(const std::vector<std::string>& words) {
 
 int Main(int argc, char** argv) {
   TuneMalloc();
-  // A failure is reported once at the end, in whole sentences. So gRPC does not log. To debug, set
-  // GRPC_VERBOSITY.
-  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
+  // A failure is reported once at the end, in whole sentences. So gRPC does not log, unless the user has set
+  // this.
+  ::setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   // gRPC uses Abseil's mutexes. The distribution's Abseil has the deadlock detection of debug builds enabled.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   std::signal(SIGPIPE, SIG_IGN);  // a closed reader of our output then makes write() fail

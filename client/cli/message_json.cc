@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 // "f32" for DATA_TYPE_F32 of DataType: the first value of an enumeration, such as DATA_TYPE_UNSPECIFIED, has
 // its prefix.
 std::string NameOf(const EnumValueDescriptor& value) {
-  std::string prefix = value.type()->value(0)->name();
+  std::string prefix(value.type()->value(0)->name());
   prefix.resize(prefix.rfind("UNSPECIFIED") == std::string::npos ? 0 : prefix.rfind("UNSPECIFIED"));
   std::string name(absl::StripPrefix(value.name(), prefix));
   absl::AsciiStrToLower(&name);
@@ -47,9 +47,13 @@ ordered_json ValueOf(const Message& message, const FieldDescriptor& field, int i
       return repeated ? values.GetRepeatedFloat(message, &field, index) : values.GetFloat(message, &field);
     case FieldDescriptor::CPPTYPE_BOOL:
       return repeated ? values.GetRepeatedBool(message, &field, index) : values.GetBool(message, &field);
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return NameOf(
-          *(repeated ? values.GetRepeatedEnum(message, &field, index) : values.GetEnum(message, &field)));
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const int number = repeated ? values.GetRepeatedEnumValue(message, &field, index)
+                                  : values.GetEnumValue(message, &field);
+      const EnumValueDescriptor* value = field.enum_type()->FindValueByNumber(number);
+      if (value == nullptr) return number;  // of a newer server
+      return NameOf(*value);
+    }
     case FieldDescriptor::CPPTYPE_STRING:
       return repeated ? values.GetRepeatedString(message, &field, index) : values.GetString(message, &field);
     case FieldDescriptor::CPPTYPE_MESSAGE:

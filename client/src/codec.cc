@@ -73,7 +73,7 @@ absl::StatusOr<Written> Write(const std::string& name, const Operand& operand, c
 void AppendMessage(MessageWriter& message, int field, const google::protobuf::Message& content) {
   std::string encoded;
   AppendFieldHead(encoded, field, content.ByteSizeLong());
-  content.AppendToString(&encoded);
+  static_cast<void>(content.AppendToString(&encoded));
   message.Append(encoded);
 }
 
@@ -192,7 +192,7 @@ absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& 
   using Request = v1::RunRequest;
   std::string program;
   AppendFieldHead(program, Request::kProgramFieldNumber, args.program.ByteSizeLong());
-  args.program.AppendToString(&program);
+  static_cast<void>(args.program.AppendToString(&program));
   v1::RunRequest rest;
   RETURN_IF_ERROR(SetOptions(args, options, rest));
   const int outputs = args.program.outputs_size();

@@ -8,7 +8,7 @@ namespace {
 
 // Returns the common prefix of all value names, for example "REDUCE_OP_". The first value is ..._UNSPECIFIED.
 std::string Prefix(const google::protobuf::EnumDescriptor& type) {
-  const std::string& first = type.value(0)->name();
+  const std::string first(type.value(0)->name());
   return first.substr(0, first.rfind('_') + 1);
 }
 

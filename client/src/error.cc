@@ -60,7 +60,7 @@ absl::Status WithViolations(absl::Status status,
       violation.set_field(change(violation.field()));
       violation.set_description(change(violation.description()));
     }
-    any.PackFrom(bad_request);
+    static_cast<void>(any.PackFrom(bad_request));
   }
   status.SetPayload(kDetailsUrl, absl::Cord(proto.SerializeAsString()));
   return status;

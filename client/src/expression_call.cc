@@ -32,7 +32,7 @@ std::string UnknownArgument(const std::string& key, const ExpressionCall& call) 
   const auto& type = *call.operation->GetDescriptor();
   names.reserve(static_cast<std::size_t>(type.field_count()) + 1);
   for (int i = 0; i < type.field_count(); ++i) {
-    const std::string& name = type.field(i)->name();
+    const std::string name(type.field(i)->name());
     if (name == "op" && !call.TakesOp()) continue;
     names.push_back(name == "has_bias" ? "c, bias" : name == "has_sorter" ? "sorter" : ShortName(name));
   }

@@ -95,7 +95,7 @@ class Probe {
     if (is_ip) {
       X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), address_.host.c_str());
     } else {
-      SSL_set1_host(ssl_.get(), address_.host.c_str());
+      X509_VERIFY_PARAM_set1_host(SSL_get0_param(ssl_.get()), address_.host.data(), address_.host.size());
       SSL_set_tlsext_host_name(ssl_.get(), address_.host.c_str());
     }
   }
@@ -241,7 +241,9 @@ class Probe {
                           ": give tls_cert and tls_key (--tls-cert, --tls-key, $WARPLINE_TLS_CERT, "
                           "$WARPLINE_TLS_KEY)");
     }
-    const bool is_over = X509_cmp_current_time(X509_get0_notAfter(own)) < 0;
+    int days = 0, seconds = 0;  // from now on; both negative in the past
+    const bool is_over =
+        ASN1_TIME_diff(&days, &seconds, nullptr, X509_get0_notAfter(own)) == 1 && days + seconds < 0;
     return absl::StrCat(Server(), " does not accept this client's certificate tls_cert=", tls_.cert, " (",
                         Printed(X509_get_subject_name(own)), ", issued by ",
                         Printed(X509_get_issuer_name(own)), is_over ? ", which has expired" : "",

@@ -10,10 +10,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
-#include "google/protobuf/stubs/common.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
+#include "proto/wire/utf8.h"
 
 namespace warpline {
 namespace {
@@ -265,9 +265,7 @@ class Scanner {
       text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
     });
     // Check the encoding here, because the parser does not see this string.
-    if (google::protobuf::internal::IsStructurallyValidUTF8(text.data(), static_cast<int>(length))) {
-      return absl::OkStatus();
-    }
+    if (IsUtf8(text)) return absl::OkStatus();
     return Malformed("a string that is not UTF-8");
   }
 

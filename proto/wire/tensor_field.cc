@@ -29,7 +29,7 @@ std::string TensorHead(int field, const v1::Tensor& tensor, std::size_t bytes) {
   AppendFieldHead(elements, v1::Tensor::kInlineFieldNumber, bytes);
   std::string head;
   AppendFieldHead(head, field, tensor.ByteSizeLong() + elements.size() + bytes);
-  tensor.AppendToString(&head);
+  static_cast<void>(tensor.AppendToString(&head));
   return head + elements;
 }
 

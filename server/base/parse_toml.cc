@@ -106,4 +106,12 @@ absl::StatusOr<toml::value> ParseToml(const std::string& text, const std::string
   }
 }
 
+#if TOML11_VERSION_MAJOR >= 4
+std::size_t LineOf(const toml::value& value) { return value.location().first_line_number(); }
+const std::string& CharactersOf(const toml::value& string) { return string.as_string(); }
+#else
+std::size_t LineOf(const toml::value& value) { return value.location().line(); }
+const std::string& CharactersOf(const toml::value& string) { return string.as_string().str; }
+#endif
+
 }  // namespace warpline

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_BASE_PARSE_TOML_H_
 #define WARPLINE_SERVER_BASE_PARSE_TOML_H_
 
+#include <cstddef>
 #include <string>
 #include <toml.hpp>
 
@@ -14,6 +15,10 @@ inline constexpr int kMaxTomlDepth = 64;
 
 // INVALID_ARGUMENT with `path` and the number of the line, but not the line itself, which may hold a secret.
 absl::StatusOr<toml::value> ParseToml(const std::string& text, const std::string& path);
+
+// Return the line of a value, and the characters of a string. toml11 4 has other names for these than 3.
+std::size_t LineOf(const toml::value& value);
+const std::string& CharactersOf(const toml::value& string);
 
 }  // namespace warpline
 

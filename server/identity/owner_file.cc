@@ -1,8 +1,9 @@
 #include "server/identity/owner_file.h"
 
+#include <openssl/crypto.h>
+
 #include <set>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
@@ -26,8 +27,8 @@ struct Spot {
   const toml::value& value;
 
   absl::Status Wants(const std::string& what) const {
-    return absl::InvalidArgumentError(absl::StrCat(path, ":", value.location().line(), ": owner \"", owner,
-                                                   "\": ", key, " must be ", what));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", LineOf(value), ": owner \"", owner, "\": ", key, " must be ", what));
   }
 };
 
@@ -48,18 +49,22 @@ absl::StatusOr<std::int64_t> Count(const Spot& spot) {
 absl::StatusOr<std::int64_t> Bytes(const Spot& spot, std::int64_t least) {
   std::int64_t bytes = -1;
   if (spot.value.is_integer()) bytes = spot.value.as_integer();
-  if (spot.value.is_string()) bytes = ParseBytes(spot.value.as_string().str).value_or(-1);
+  if (spot.value.is_string()) bytes = ParseBytes(CharactersOf(spot.value)).value_or(-1);
   if (bytes >= least) return bytes;
   return spot.Wants(absl::StrCat("a number of bytes from ", least, " on, such as 8388608 or \"1G\""));
 }
 
 absl::StatusOr<std::string> Digest(const Spot& spot) {
   if (!absl::StartsWith(spot.owner, "token:")) return spot.Wants("left out: only token:NAME has a token");
-  const std::string text = spot.value.is_string() ? spot.value.as_string().str : "";
+  const std::string text = spot.value.is_string() ? CharactersOf(spot.value) : "";
   const bool is_digest = text.size() == 2 * kDigestBytes &&
                          text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
   if (!is_digest) return spot.Wants("the SHA-256 of a token, in 64 hexadecimal digits");
-  return absl::HexStringToBytes(text);
+  std::string digest(kDigestBytes, '\0');
+  std::size_t size = 0;
+  OPENSSL_hexstr2buf_ex(reinterpret_cast<unsigned char*>(digest.data()), digest.size(), &size, text.c_str(),
+                        '\0');
+  return digest;
 }
 
 absl::Status ReadKey(const Spot& spot, OwnerEntry& entry) {
@@ -77,7 +82,7 @@ absl::Status ReadKey(const Spot& spot, OwnerEntry& entry) {
   } else if (spot.key == "region-bytes") {
     ASSIGN_OR_RETURN(limits.region_bytes, Bytes(spot, 0));
   } else {
-    return absl::InvalidArgumentError(absl::StrCat(spot.path, ":", spot.value.location().line(), ": owner \"",
+    return absl::InvalidArgumentError(absl::StrCat(spot.path, ":", LineOf(spot.value), ": owner \"",
                                                    spot.owner, "\": unknown key ", spot.key,
                                                    "; known: ", kKeys));
   }
@@ -95,7 +100,7 @@ bool IsOwner(const std::string& name) {
 absl::StatusOr<OwnerEntry> ReadOwner(const std::string& name, const toml::value& table,
                                      const std::string& path) {
   // A lambda, because toml11 counts the lines from the beginning each time.
-  const auto line = [&] { return table.location().line(); };
+  const auto line = [&] { return LineOf(table); };
   if (!IsOwner(name) || !table.is_table()) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ":", line(), ": \"", name,
@@ -122,8 +127,8 @@ absl::StatusOr<std::vector<OwnerEntry>> ParseOwners(const std::string& text, con
   std::set<std::string> digests;
   for (const auto& [key, owners] : root.as_table()) {
     if (key != "owner" || !owners.is_table()) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ":", owners.location().line(), ": \"", key,
-                                                     "\" is unknown: all tables are [owner.NAME]"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", LineOf(owners), ": \"", key, "\" is unknown: all tables are [owner.NAME]"));
     }
     for (const auto& [name, table] : owners.as_table()) {
       ASSIGN_OR_RETURN(OwnerEntry entry, ReadOwner(name, table, path));

@@ -74,7 +74,7 @@ void HealthService::List(UnaryCall& call) {
   {
     MutexLock lock(&mutex_);
     health::HealthCheckResponse response;
-    response.ParseFromString(Response(true));
+    static_cast<void>(response.ParseFromString(Response(true)));
     (*list.mutable_statuses())[""] = response;
     for (const std::string& service : services_) (*list.mutable_statuses())[service] = response;
   }

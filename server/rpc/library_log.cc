@@ -1,13 +1,13 @@
 #include "server/rpc/library_log.h"
 
-#include <google/protobuf/stubs/logging.h>
-#include <grpc/support/log.h>
-
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
+#include "absl/log/globals.h"
+#include "absl/log/initialize.h"
+#include "absl/log/log_entry.h"
+#include "absl/log/log_sink.h"
+#include "absl/log/log_sink_registry.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/observe/limited_log.h"
 #include "server/observe/log.h"
@@ -15,36 +15,32 @@
 namespace warpline {
 namespace {
 
-std::vector<std::pair<std::string_view, std::string>> Fields(std::string_view file, int line,
-                                                             const std::string& reason) {
-  return {{"reason", reason},
-          {"where", absl::StrCat(std::string(file.substr(file.rfind('/') + 1)), ":", line)}};
-}
-
-// The libraries' log functions have no state, so lines left out are counted for the whole process.
-void WriteOfGrpc(gpr_log_func_args* line) {
-  static LimitedLog* const log = new LimitedLog;
-  const auto fields = Fields(line->file, line->line, line->message);
-  switch (line->severity) {
-    case GPR_LOG_SEVERITY_ERROR:
-      return log->Write("warning", "gRPC", fields);
-    case GPR_LOG_SEVERITY_INFO:
-      return Log("info", "gRPC", fields);
-    default:
-      return Log("debug", "gRPC", fields);
+// Newer gRPC and protobuf write to the log of Abseil.
+class Sink final : public absl::LogSink {
+ public:
+  void Send(const absl::LogEntry& entry) override {
+    const std::string where = absl::StrCat(entry.source_basename(), ":", entry.source_line());
+    const bool of_protobuf = absl::StrContains(entry.source_filename(), "protobuf");
+    LimitedLog& log = of_protobuf ? of_protobuf_ : of_grpc_;
+    const std::string_view level = entry.log_severity() == absl::LogSeverity::kInfo ? "info" : "warning";
+    log.Write(level, of_protobuf ? "protobuf" : "gRPC",
+              {{"reason", std::string(entry.text_message())}, {"where", where}});
   }
-}
 
-void WriteOfProtobuf(google::protobuf::LogLevel, const char* file, int line, const std::string& message) {
-  static LimitedLog* const log = new LimitedLog;
-  log->Write("warning", "protobuf", Fields(file, line, message));
-}
+ private:
+  LimitedLog of_grpc_, of_protobuf_;
+};
 
 }  // namespace
 
 void TakeOverLibraryLogs() {
-  gpr_set_log_function(WriteOfGrpc);
-  google::protobuf::SetLogHandler(WriteOfProtobuf);
+  // Never destroyed: threads of the libraries may log until the process has ended.
+  [[maybe_unused]] static const bool once = [] {
+    absl::AddLogSink(new Sink);
+    absl::SetStderrThreshold(absl::LogSeverityAtLeast::kInfinity);
+    absl::InitializeLog();
+    return true;
+  }();
 }
 
 }  // namespace warpline

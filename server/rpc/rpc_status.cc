@@ -27,12 +27,18 @@ std::string Cut(std::string_view message) {
   return std::string(message.substr(0, size)).append(kEllipsis);
 }
 
+// Adds a message to the details. Packing fails only for messages without their required fields, of which
+// proto3 has none.
+void AddDetail(google::rpc::Status& details, const google::protobuf::Message& message) {
+  static_cast<void>(details.add_details()->PackFrom(message));
+}
+
 void AddBadRequest(google::rpc::Status& details, const std::string& field, const std::string& description) {
   google::rpc::BadRequest bad_request;
   google::rpc::BadRequest::FieldViolation* violation = bad_request.add_field_violations();
   violation->set_field(field);
   violation->set_description(description);
-  details.add_details()->PackFrom(bad_request);
+  AddDetail(details, bad_request);
 }
 
 void AddRetryInfo(google::rpc::Status& details, absl::Duration delay) {
@@ -40,13 +46,13 @@ void AddRetryInfo(google::rpc::Status& details, absl::Duration delay) {
   const std::int64_t seconds = absl::IDivDuration(delay, absl::Seconds(1), &delay);
   retry_info.mutable_retry_delay()->set_seconds(seconds);
   retry_info.mutable_retry_delay()->set_nanos(static_cast<std::int32_t>(absl::ToInt64Nanoseconds(delay)));
-  details.add_details()->PackFrom(retry_info);
+  AddDetail(details, retry_info);
 }
 
 void AddRequestInfo(google::rpc::Status& details, std::string_view request_id) {
   google::rpc::RequestInfo request_info;
   request_info.set_request_id(request_id.data(), request_id.size());
-  details.add_details()->PackFrom(request_info);
+  AddDetail(details, request_info);
 }
 
 }  // namespace

@@ -7,35 +7,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/mutex.h"
+#include "server/rpc/wrap_credentials.h"
 
 namespace warpline {
 namespace {
 
-// gRPC's C++ interface to changing certificates offers only a provider that reads files, so this class uses
-// the interface below it.
-class StoreCredentials final : public grpc::ServerCredentials {
+// gRPC's C++ interface to changing certificates passes on a key and a certificate one after the other, so
+// this class uses the interface below it.
+class Fetcher {
  public:
-  explicit StoreCredentials(const CertificateStore& store) : store_(store) {
-    const auto request = store.verifies_clients() ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                                                  : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
-    credentials_ = grpc_ssl_server_credentials_create_with_options(
-        grpc_ssl_server_credentials_create_options_using_config_fetcher(request, Fetch, this));
-  }
-  ~StoreCredentials() override { grpc_server_credentials_release(credentials_); }
-
-  // The client's identity does not depend on the metadata of a call.
-  void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
-
- private:
-  int AddPortToServer(const std::string& address, grpc_server* server) override {
-    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
-  }
+  explicit Fetcher(const CertificateStore& store) : store_(store) {}
 
   // gRPC calls this when the server starts, and for each new connection.
   static grpc_ssl_certificate_config_reload_status Fetch(void* self,
                                                          grpc_ssl_server_certificate_config** config) {
-    return static_cast<StoreCredentials*>(self)->Fetch(config);
+    return static_cast<Fetcher*>(self)->Fetch(config);
   }
+
+ private:
   grpc_ssl_certificate_config_reload_status Fetch(grpc_ssl_server_certificate_config** config) {
     const std::shared_ptr<const Certificates> current = store_.current();
     MutexLock lock(&mutex_);
@@ -55,13 +44,18 @@ class StoreCredentials final : public grpc::ServerCredentials {
   const CertificateStore& store_;
   Mutex mutex_;
   std::shared_ptr<const Certificates> fetched_ ABSL_GUARDED_BY(mutex_);
-  grpc_server_credentials* credentials_ = nullptr;
 };
 
 }  // namespace
 
 std::shared_ptr<grpc::ServerCredentials> NewTlsCredentials(const CertificateStore& store) {
-  return std::make_shared<StoreCredentials>(store);
+  const auto request = store.verifies_clients() ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                                                : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
+  const auto fetcher = std::make_shared<Fetcher>(store);
+  return WrapCredentials(grpc_ssl_server_credentials_create_with_options(
+                             grpc_ssl_server_credentials_create_options_using_config_fetcher(
+                                 request, Fetcher::Fetch, fetcher.get())),
+                         fetcher);
 }
 
 std::string PeerIdentity(const grpc::AuthContext& context) {

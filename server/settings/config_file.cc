@@ -15,7 +15,7 @@ namespace {
 
 // Returns nothing if no flag can have such a value.
 std::optional<std::string> TextOf(const toml::value& value) {
-  if (value.is_string()) return value.as_string().str;
+  if (value.is_string()) return CharactersOf(value);
   if (value.is_integer()) return absl::StrCat(value.as_integer());
   if (value.is_floating()) return absl::StrCat(value.as_floating());
   if (value.is_boolean()) return value.as_boolean() ? "true" : "false";
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<ConfigEntry>> ReadConfigFile(const std::string& path)
   ASSIGN_OR_RETURN(const toml::value root, ParseToml(text, path));
   std::vector<ConfigEntry> entries;
   for (const auto& [name, value] : root.as_table()) {
-    const std::size_t line = value.location().line();
+    const std::size_t line = LineOf(value);
     std::optional<std::string> value_text = TextOf(value);
     if (!value_text) {
       return absl::InvalidArgumentError(absl::StrCat(

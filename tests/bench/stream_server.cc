@@ -30,7 +30,7 @@ Message Parsed(const grpc::ByteBuffer& buffer) {
   Message message;
   grpc::Slice slice;
   if (buffer.DumpToSingleSlice(&slice).ok()) {
-    message.ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
+    static_cast<void>(message.ParseFromArray(slice.begin(), static_cast<int>(slice.size())));
   }
   return message;
 }

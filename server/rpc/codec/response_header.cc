@@ -23,7 +23,7 @@ v1::Tensor WithoutElements(const TensorSpec& spec, v1::Tensor tensor = {}) {
 
 void AppendMessage(std::string& to, int field, const google::protobuf::MessageLite& message) {
   AppendFieldHead(to, field, message.ByteSizeLong());
-  message.AppendToString(&to);
+  static_cast<void>(message.AppendToString(&to));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(CliErrorTest, SaysHowToMakeRoomForTensors) {
   google::rpc::Status details;
   google::rpc::RetryInfo retry;
   retry.mutable_retry_delay()->set_seconds(1);
-  details.add_details()->PackFrom(retry);
+  static_cast<void>(details.add_details()->PackFrom(retry));
   const std::string text = "a resident tensor of 20 bytes does not fit";
   const grpc::Status full(grpc::StatusCode::RESOURCE_EXHAUSTED, text, details.SerializeAsString());
   EXPECT_THAT(Complaint(WithAdviceOnServer(ToAbslStatus(full, ""), "host:1")),

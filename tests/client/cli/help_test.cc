@@ -68,7 +68,7 @@ TEST(HelpTest, ListsEveryOperationAndItsFields) {
   const std::string help = Help("run");
   const auto& operations = *v1::Step::descriptor()->FindOneofByName("operation");
   for (int i = 0; i < operations.field_count(); ++i) {
-    const std::string name = operations.field(i)->name();
+    const std::string name(operations.field(i)->name());
     if (name == "map") continue;  // its operations are listed by their names
     const std::size_t start = help.find("\n  " + name + "(");
     ASSERT_NE(start, std::string::npos) << name;
@@ -78,7 +78,7 @@ TEST(HelpTest, ListsEveryOperationAndItsFields) {
     const std::string lines = help.substr(start, end - start);
     const auto& type = *operations.field(i)->message_type();
     for (int j = 0; j < type.field_count(); ++j) {
-      std::string field = type.field(j)->name();
+      std::string field(type.field(j)->name());
       if (field == "has_bias") field = "bias";
       if (field == "has_sorter") field = "sorter";
       if (field == "data_type") field = "dtype";

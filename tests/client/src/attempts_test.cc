@@ -16,7 +16,7 @@ absl::Status Full(absl::Duration delay) {
   retry.mutable_retry_delay()->set_nanos(
       static_cast<int>(absl::ToInt64Nanoseconds(delay % absl::Seconds(1))));
   google::rpc::Status details;
-  details.add_details()->PackFrom(retry);
+  static_cast<void>(details.add_details()->PackFrom(retry));
   absl::Status status = absl::ResourceExhaustedError("full");
   status.SetPayload("type.googleapis.com/google.rpc.Status", absl::Cord(details.SerializeAsString()));
   return status;

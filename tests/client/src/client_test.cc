@@ -34,7 +34,7 @@ grpc::Status Refuse(grpc::ServerContext* context, grpc::StatusCode code, const s
   google::rpc::Status status;
   status.set_code(code);
   status.set_message(text);
-  status.add_details()->PackFrom(detail);
+  static_cast<void>(status.add_details()->PackFrom(detail));
   context->AddTrailingMetadata("x-request-id", "request 42");
   return grpc::Status(code, text, status.SerializeAsString());
 }

@@ -47,7 +47,7 @@ absl::Status Refused(const std::string& field, const std::string& text) {
   bad.add_field_violations()->set_field(field);
   bad.mutable_field_violations(0)->set_description(field + ": " + text);
   google::rpc::Status status;
-  status.add_details()->PackFrom(bad);
+  static_cast<void>(status.add_details()->PackFrom(bad));
   return ToAbslStatus({grpc::StatusCode::INVALID_ARGUMENT, field + ": " + text, status.SerializeAsString()},
                       "7");
 }

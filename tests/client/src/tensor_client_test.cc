@@ -36,7 +36,7 @@ grpc::Status TryAgain(grpc::StatusCode code) {
   retry.mutable_retry_delay()->set_nanos(10'000'000);
   google::rpc::Status status;
   status.set_code(code);
-  status.add_details()->PackFrom(retry);
+  static_cast<void>(status.add_details()->PackFrom(retry));
   return grpc::Status(code, "again", status.SerializeAsString());
 }
 
