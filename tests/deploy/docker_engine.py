@@ -11,7 +11,7 @@ import tempfile
 from daemon import wait_until
 
 SKIPPED = 77
-TOOLS = ["docker", "dockerd", "debootstrap", "tar", "dpkg-deb"]
+TOOLS = ["docker", "dockerd", "debootstrap", "tar", "dpkg-deb", "ip"]
 BASE = "debian:12-slim"
 # Debian 12 has the plugin `compose` only in its first version, which Docker no longer ships.
 COMPOSE_SUITE = "trixie"
@@ -161,5 +161,7 @@ class Engine:
         self.process.terminate()
         self.process.wait(60)
         self.log.close()
+        # The engine leaves its bridge behind.
+        subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True)
         shutil.rmtree(self.data, ignore_errors=True)
         shutil.rmtree(self.run, ignore_errors=True)
