@@ -47,6 +47,7 @@ if(WARPLINE_GRPC_CONFIG)
     target_link_libraries(warpline_absl INTERFACE absl::log absl::log_globals absl::log_initialize absl::log_sink
                                                   absl::log_sink_registry)
     # Of the scanner, which checks texts as protobuf does.
+    find_package(utf8_range CONFIG REQUIRED GLOBAL)
     target_link_libraries(warpline_absl INTERFACE utf8_range::utf8_validity)
   endif()
   target_link_libraries(warpline_openssl INTERFACE OpenSSL::SSL OpenSSL::Crypto)
