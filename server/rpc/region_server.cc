@@ -15,7 +15,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
-#include "server/base/errors.h"
 #include "server/observe/log.h"
 #include "server/rpc/gentle_close.h"
 #include "server/store/shared_memory.h"
