@@ -5,17 +5,28 @@
 #
 #   docker run --gpus all --stop-timeout 30 -p 127.0.0.1:50051:50051 -p 127.0.0.1:9400:9400 warpline
 #
-# Both bases of an image are of one distribution: the build links its glibc and libstdc++.
+# Both bases of an image are of one distribution: the build links its glibc and libstdc++. With a newer gRPC
+# than Debian 12's 1.51 (SECURITY.md says which to use), without CUDA:
+#
+#   docker build -t warpline:cpu --build-arg BUILD_BASE=debian:sid-slim --build-arg RUNTIME_BASE=debian:sid-slim \
+#     --build-arg GRPC_SUITE=experimental .
 ARG BUILD_BASE=debian:12-slim
 ARG RUNTIME_BASE=debian:12-slim
 
 FROM ${BUILD_BASE} AS build
+# A suite of Debian with a newer gRPC than the base's own.
+ARG GRPC_SUITE=
 # Those of ./quickstart's packages that building needs; tests/deploy/files_test.py compares the two lists.
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
       g++ cmake ninja-build pkg-config git \
       libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev \
       libre2-dev libc-ares-dev libssl-dev zlib1g-dev libcli11-dev nlohmann-json3-dev \
       prometheus-cpp-dev libcivetweb-dev libeigen3-dev libopenblas-dev libgoogle-perftools-dev libtoml11-dev \
+ && if [ -n "$GRPC_SUITE" ]; then \
+      echo "deb http://deb.debian.org/debian $GRPC_SUITE main" >/etc/apt/sources.list.d/grpc.list && apt-get update \
+      && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -t "$GRPC_SUITE" \
+           libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev; \
+    fi \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .

@@ -21,6 +21,14 @@ function(warpline_find_archive variable name)
   mark_as_advanced(${variable})
 endfunction()
 
+# server/rpc/grpc_1_51 says what this is about.
+macro(warpline_name_grpc version)
+  set(WARPLINE_GRPC_1_51 OFF)
+  if(${version} VERSION_LESS 1.60)
+    set(WARPLINE_GRPC_1_51 ON)
+  endif()
+endmacro()
+
 if(WARPLINE_GRPC_CONFIG)
   find_package(absl CONFIG REQUIRED GLOBAL)
   find_package(OpenSSL REQUIRED GLOBAL)
@@ -31,11 +39,7 @@ if(WARPLINE_GRPC_CONFIG)
     find_package(Protobuf REQUIRED GLOBAL)
   endif()
   find_package(gRPC CONFIG REQUIRED GLOBAL)
-  # server/rpc/grpc_1_51 says what this is about.
-  set(WARPLINE_GRPC_1_51 OFF)
-  if(gRPC_VERSION VERSION_LESS 1.60)
-    set(WARPLINE_GRPC_1_51 ON)
-  endif()
+  warpline_name_grpc(${gRPC_VERSION})
   foreach(name IN ITEMS absl openssl protobuf grpc)
     add_library(warpline_${name} INTERFACE IMPORTED GLOBAL)
   endforeach()
@@ -59,22 +63,31 @@ if(WARPLINE_GRPC_CONFIG)
   return()
 endif()
 
-# The archives are those of the supported distributions.
-set(WARPLINE_GRPC_1_51 ON)
-foreach(name IN ITEMS grpc++_error_details grpc++ grpc gpr upb address_sorting protobuf re2 cares
-                      ssl crypto z)
+find_file(WARPLINE_GRPC_VERSION_HEADER grpcpp/version_info.h REQUIRED)
+mark_as_advanced(WARPLINE_GRPC_VERSION_HEADER)
+file(STRINGS ${WARPLINE_GRPC_VERSION_HEADER} version REGEX GRPC_CPP_VERSION_STRING)
+string(REGEX MATCH "[0-9.]+[0-9]" version "${version}")
+warpline_name_grpc(${version})
+foreach(name IN ITEMS grpc++_error_details grpc++ grpc gpr address_sorting protobuf re2 cares ssl crypto z)
   warpline_find_archive(WARPLINE_${name}_ARCHIVE ${name})
   list(APPEND grpc_archives ${WARPLINE_${name}_ARCHIVE})
 endforeach()
-# Abseil is many small archives that need each other. A linker script makes one library of a set: CMake's
-# own link groups lose their place in the order of a long link line.
 get_filename_component(archive_dir ${WARPLINE_grpc_ARCHIVE} DIRECTORY)
+# upb is one archive or many, by its version. What compresses certificates is there where OpenSSL's archive needs it.
+file(GLOB upb_archives ${archive_dir}/libupb*.a)
+file(GLOB zstd_archive ${archive_dir}/libzstd.a)
+list(APPEND grpc_archives ${upb_archives} ${zstd_archive})
+# Abseil is many small archives that need each other. A linker script makes one library of a set: CMake's
+# own link groups lose their place in the order of a long link line. A newer protobuf stands on it, and on a check of
+# UTF-8 that the daemon's scanner uses too.
 file(GLOB absl_archives ${archive_dir}/libabsl_*.a)
+file(GLOB utf8_archives ${archive_dir}/libutf8_*.a)
+list(APPEND absl_archives ${utf8_archives})
 list(FILTER absl_archives EXCLUDE REGEX "_test_util|scoped_set_env")
 
 # The same as shared libraries, for what is a shared library itself.
 add_library(warpline_shared_grpc INTERFACE IMPORTED GLOBAL)
-file(GLOB shared_absl ${archive_dir}/libabsl_*.so)
+file(GLOB shared_absl ${archive_dir}/libabsl_*.so ${archive_dir}/libutf8_validity.so)
 list(FILTER shared_absl EXCLUDE REGEX "_test_util|scoped_set_env|absl_flags")
 foreach(name IN ITEMS grpc++_error_details grpc++ grpc gpr protobuf ssl crypto)
   target_link_libraries(warpline_shared_grpc INTERFACE ${archive_dir}/lib${name}.so)
@@ -90,6 +103,7 @@ function(warpline_join_archives name)
 endfunction()
 
 warpline_join_archives(warpline_absl ${absl_archives})
-warpline_join_archives(warpline_openssl ${WARPLINE_ssl_ARCHIVE} ${WARPLINE_crypto_ARCHIVE})
-warpline_join_archives(warpline_protobuf ${WARPLINE_protobuf_ARCHIVE} ${WARPLINE_z_ARCHIVE})
+warpline_join_archives(warpline_openssl ${WARPLINE_ssl_ARCHIVE} ${WARPLINE_crypto_ARCHIVE} ${zstd_archive}
+                       ${WARPLINE_z_ARCHIVE})
+warpline_join_archives(warpline_protobuf ${WARPLINE_protobuf_ARCHIVE} ${WARPLINE_z_ARCHIVE} ${absl_archives})
 warpline_join_archives(warpline_grpc ${grpc_archives} ${absl_archives})

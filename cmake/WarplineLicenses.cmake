@@ -5,6 +5,13 @@ file(REMOVE_RECURSE ${WARPLINE_LICENSES})
 file(MAKE_DIRECTORY ${WARPLINE_LICENSES})
 configure_file(${PROJECT_SOURCE_DIR}/LICENSE ${WARPLINE_LICENSES}/warpline.txt COPYONLY)
 set(licensed libgrpc-dev libprotobuf-dev libabsl-dev libre2-dev libc-ares-dev libssl-dev zlib1g-dev)
+# Those that not every version of gRPC needs.
+if(zstd_archive)
+  list(APPEND licensed libzstd-dev)
+endif()
+if(utf8_archives)
+  list(APPEND licensed libutf8-validity-dev)
+endif()
 if(NOT WARPLINE_CLIENT_ONLY)
   list(APPEND licensed prometheus-cpp-dev libopenblas-pthread-dev libgoogle-perftools-dev libeigen3-dev
        nlohmann-json3-dev libcli11-dev libtoml11-dev)

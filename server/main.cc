@@ -1,4 +1,5 @@
 // warplined: connects the parts and controls the life of the process.
+#include <grpcpp/version_info.h>
 #include <signal.h>
 
 #include <cstdio>
@@ -116,7 +117,8 @@ int Main(int argc, char** argv) {
       std::fputs(HelpText(line.options).c_str(), stdout);
       return 0;
     case CommandLine::Action::kVersion:
-      std::printf("warplined %s (%s, CUDA %s)\n", kVersion, kRevision, WARPLINE_CUDA_VERSION);
+      std::printf("warplined %s (%s, CUDA %s, gRPC %s)\n", kVersion, kRevision, WARPLINE_CUDA_VERSION,
+                  GRPC_CPP_VERSION_STRING);
       return 0;
     case CommandLine::Action::kNewToken:
       PrintNewToken(line.new_token);

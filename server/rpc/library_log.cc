@@ -21,14 +21,18 @@ class Sink final : public absl::LogSink {
   void Send(const absl::LogEntry& entry) override {
     const std::string where = absl::StrCat(entry.source_basename(), ":", entry.source_line());
     const bool of_protobuf = absl::StrContains(entry.source_filename(), "protobuf");
-    LimitedLog& log = of_protobuf ? of_protobuf_ : of_grpc_;
-    const std::string_view level = entry.log_severity() == absl::LogSeverity::kInfo ? "info" : "warning";
+    const bool is_info = entry.log_severity() == absl::LogSeverity::kInfo;
+    // Many lines that only inform leave out no other.
+    LimitedLog& log = is_info ? infos_ : of_protobuf ? of_protobuf_ : of_grpc_;
+    const std::string_view level = is_info                                             ? "info"
+                                   : entry.log_severity() == absl::LogSeverity::kFatal ? "error"
+                                                                                       : "warning";
     log.Write(level, of_protobuf ? "protobuf" : "gRPC",
               {{"reason", std::string(entry.text_message())}, {"where", where}});
   }
 
  private:
-  LimitedLog of_grpc_, of_protobuf_;
+  LimitedLog infos_, of_grpc_, of_protobuf_;
 };
 
 }  // namespace

@@ -298,6 +298,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Han
     const NamingScope naming(number);
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = fd;
+    // Newer versions want a socket that listened, of which they only keep the number.
+    connection.listener_fd = fd;
     const auto& door = kind == Acceptor::Kind::kUnix ? impl->unix_door : impl->network_door;
     door->HandleNewConnection(&connection);
   });

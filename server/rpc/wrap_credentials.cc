@@ -5,16 +5,18 @@
 namespace warpline {
 namespace {
 
-class Wrapped final : public grpc::ServerCredentials {
+struct Keeper {
+  std::shared_ptr<void> kept;
+};
+
+// The base that keeps is the first, so what is kept outlives the credentials.
+class Wrapped final : private Keeper, public grpc::ServerCredentials {
  public:
   Wrapped(grpc_server_credentials* credentials, std::shared_ptr<void> kept)
-      : ServerCredentials(credentials), kept_(std::move(kept)) {}
+      : Keeper{std::move(kept)}, ServerCredentials(credentials) {}
 
   // The client's identity does not depend on the metadata of a call.
   void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
-
- private:
-  const std::shared_ptr<void> kept_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@ Each attack of attacks.py is made twice: on the daemon, and on HAProxy with depl
 of greedy.py on the daemon. Meanwhile another client, with a token of its own, makes calls: small ones, or those that ROWS
 names. An attack has failed if each of them is answered rightly within MOST_SECONDS, and half of them within
 TYPICAL_SECONDS, nobody's memory grows by more than the bound, and afterwards the daemon holds nothing of anybody and has
-no more descriptors than before. Those that gRPC 1.51 does not withstand are named in HOLES: there the daemon is not
+no more descriptors than before. Those that gRPC 1.51 does not withstand are named in HOLES: there a daemon with it is not
 judged, and the attack ends when its memory has grown by HOLE_MIB. --measure: the other client is first alone for as long
 as the attack lasts, and the table says what it had then and what it has during the attack; on an idle machine these are
 the figures of docs/attacks.md. --soak: one daemon with default flags is attacked for that many seconds by all attacks in
@@ -422,6 +422,12 @@ def soak(folder, token, arguments):
         return wrong + (["the daemon did not end with 0"] if daemon.stop() != 0 else [])
 
 
+def has_holes(warplined):
+    """Whether the program has the gRPC of HOLES."""
+    said = subprocess.run([warplined, "--version"], check=True, capture_output=True, text=True).stdout
+    return "gRPC 1.51" in said
+
+
 def main():
     every = attacks.ATTACKS | greedy.ATTACKS
     parser = argparse.ArgumentParser(description="The attacks of docs/attacks.md, on the daemon and on HAProxy.")
@@ -443,6 +449,8 @@ def main():
         if name not in every:
             parser.error(f"there is no attack {name}; --list names them")
     skip_without_tools()
+    if not has_holes(arguments.warplined):
+        HOLES.clear()
     wrong = []
     columns = ["attack", "on", "MiB sent", "connections", "cut", "s", "daemon + MiB", "HAProxy + MiB",
                *(["calm calls", "median ms", "p99 ms"] if arguments.measure else []), "calls", "failed",

@@ -78,7 +78,7 @@ struct ErrorDetails {
 inline ErrorDetails DetailsOf(const grpc::Status& status) {
   ErrorDetails details;
   google::rpc::Status proto;
-  proto.ParseFromString(status.error_details());
+  if (!proto.ParseFromString(status.error_details())) return details;
   for (const auto& any : proto.details()) {
     google::rpc::BadRequest bad;
     google::rpc::RequestInfo info;

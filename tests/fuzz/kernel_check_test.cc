@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "google/protobuf/stubs/logging.h"
 #include "tests/fuzz/valid_requests.h"
+#include "tests/testing/quiet_protobuf.h"
 #include "tests/testing/random_wire.h"
 
 namespace warpline::testing {
@@ -23,7 +23,7 @@ class KernelCheckTest : public ::testing::TestWithParam<RequestKind> {
     return check_.Check(GetParam(), message, sizes);
   }
 
-  const google::protobuf::LogSilencer silencer_;
+  const QuietProtobuf silencer_;
   MessageMutator mutator_{static_cast<std::uint64_t>(GetParam()) + 1};
   KernelCheck check_;
 };

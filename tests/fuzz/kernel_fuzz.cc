@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "google/protobuf/stubs/logging.h"
 #include "tests/fuzz/kernel_check.h"
 #include "tests/fuzz/valid_requests.h"
+#include "tests/testing/quiet_protobuf.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
@@ -23,7 +23,7 @@ constexpr std::size_t kPrefix = 2;
 RequestKind KindOf(std::uint8_t byte) { return kAllRequestKinds[byte % kAllRequestKinds.size()]; }
 
 void Silence() {
-  static const google::protobuf::LogSilencer* const silencer = new google::protobuf::LogSilencer;
+  static const testing::QuietProtobuf* const silencer = new testing::QuietProtobuf;
   static_cast<void>(silencer);
 }
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "google/protobuf/stubs/logging.h"
+#include "tests/testing/quiet_protobuf.h"
 
 namespace warpline::testing {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 constexpr int kSequences = 500;
 
 TEST(RegionCheckTest, RandomSequencesDoAsTheModelDoes) {
-  const google::protobuf::LogSilencer silencer;
+  const QuietProtobuf silencer;
   MessageMutator random(1);
   RegionCheck check;
   for (int i = 0; i < kSequences; ++i) {

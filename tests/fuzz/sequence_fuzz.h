@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string>
 
-#include "google/protobuf/stubs/logging.h"
 #include "tests/fuzz/call_sequence.h"
+#include "tests/testing/quiet_protobuf.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
@@ -18,7 +18,7 @@ namespace warpline::testing {
 
 inline std::size_t MutateSequence(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed,
                                   const MakeCall& make_call, const NewMessage& new_message) {
-  static const google::protobuf::LogSilencer* const silencer = new google::protobuf::LogSilencer;
+  static const QuietProtobuf* const silencer = new QuietProtobuf;
   static_cast<void>(silencer);
   MessageMutator random(seed);
   if (size > 1 && random.OneIn(4)) return LLVMFuzzerMutate(data, size, max_size);

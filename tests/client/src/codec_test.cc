@@ -1,6 +1,5 @@
 #include "client/src/codec.h"
 
-#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "proto/wire/tensor_field.h"
+#include "tests/testing/quiet_protobuf.h"
 
 namespace warpline::client {
 namespace {
@@ -265,7 +265,7 @@ TEST(DecodeResultTest, MergesPartsInAnyOrderAndSkipsUnknownFields) {
 }
 
 TEST(DecodeResultTest, AgreesWithProtobufOnDamagedMessages) {
-  const google::protobuf::LogSilencer silence;  // it reports each string that is not UTF-8
+  const testing::QuietProtobuf silence;  // it reports each string that is not UTF-8
   std::mt19937 random(3);
   v1::RunResponse response;
   Only(response).set_data_type(v1::DATA_TYPE_F32);

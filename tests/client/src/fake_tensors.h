@@ -151,7 +151,8 @@ class FakeTensors : public v1::TensorService::Service {
     const std::lock_guard lock(mutex_);
     ++calls_["Renew"];
     if (!renew_status.ok()) return renew_status;
-    for (const std::string& id : takes_many ? request->ids() : v1::RenewRequest().ids()) {
+    const v1::RenewRequest none;
+    for (const std::string& id : takes_many ? request->ids() : none.ids()) {
       const auto named = tensors_.find(id);
       response->add_ttl_seconds(named == tensors_.end() ? 0 : named->second.info.resident().ttl_seconds());
     }

@@ -8,13 +8,13 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "google/protobuf/stubs/logging.h"
+#include "tests/testing/quiet_protobuf.h"
 #include "tests/testing/wire_agreement.h"
 #include "warpline/v1/warpline.pb.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
-  static const google::protobuf::LogSilencer* const silencer = new google::protobuf::LogSilencer;
+  static const testing::QuietProtobuf* const silencer = new testing::QuietProtobuf;
   (void)silencer;
   static const std::array<const google::protobuf::Message*, 4> prototypes = {
       &warpline::v1::TransposeRequest::default_instance(), &warpline::v1::GemmRequest::default_instance(),

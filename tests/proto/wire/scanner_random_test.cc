@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
-#include "google/protobuf/stubs/logging.h"
+#include "tests/testing/quiet_protobuf.h"
 #include "tests/testing/random_wire.h"
 #include "tests/testing/wire_agreement.h"
 #include "warpline/v1/warpline.pb.h"
@@ -19,7 +19,7 @@ namespace {
 TEST(WireScannerRandomTest, AgreesWithProtobufOnRandomMessages) {
   const char* const wanted = std::getenv("WARPLINE_FUZZ_ITERATIONS");
   const long iterations = wanted == nullptr ? 20000 : std::atol(wanted);
-  const google::protobuf::LogSilencer silencer;  // of strings that are not UTF-8
+  const QuietProtobuf silencer;  // of strings that are not UTF-8
   const std::array<const google::protobuf::Message*, 4> prototypes = {
       &v1::TransposeRequest::default_instance(), &v1::GemmRequest::default_instance(),
       &v1::ReduceRequest::default_instance(), &v1::RunRequest::default_instance()};

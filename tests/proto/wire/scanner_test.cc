@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "google/protobuf/stubs/logging.h"
 #include "proto/wire/tensor_field.h"
+#include "tests/testing/quiet_protobuf.h"
 #include "tests/testing/random_wire.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/wire_agreement.h"
@@ -52,7 +52,7 @@ absl::StatusOr<ScannedMessage> Scan(const std::string& bytes, const ScanLimits& 
 
 // Returns whether both readers accept the bytes. Fails the test if they differ, whole or byte by byte.
 bool Accepted(const std::string& bytes) {
-  const google::protobuf::LogSilencer silencer;
+  const testing::QuietProtobuf silencer;
   const v1::TransposeRequest prototype;
   const auto whole = CompareWithProtobuf(prototype, Slice(bytes, kWhole));
   const auto bytewise = CompareWithProtobuf(prototype, Slice(bytes, kBytewise));

@@ -239,7 +239,8 @@ class Connection:
             raise ValueError(error.message) from None
         self._handle = ffi.gc(out[0], lib.warpline_client_free)
         # Guards the following attributes.
-        self._lock = threading.Lock()
+        # A signal handler may make calls while the thread that it interrupts holds it.
+        self._lock = threading.RLock()
         self._closed = False
         self._users = 0
         _open.add(self)

@@ -12,7 +12,7 @@ namespace {
 
 // A field of type double that is forgotten in the codec's list would make a plan for each of its values.
 TEST(KernelCodecsTest, EveryDoubleOfARequestIsAScalarUnlessItIsNamedHere) {
-  const std::set<std::string> others = {"warpline.v1.ResidentTensor.ttl_seconds"};
+  const std::set<std::string, std::less<>> others = {"warpline.v1.ResidentTensor.ttl_seconds"};
   int scalars = 0, references = 0, slices = 0;
   std::function<void(const google::protobuf::Descriptor*, const ScanSchema&, int)> walk;
   walk = [&](const google::protobuf::Descriptor* message, const ScanSchema& schema, int index) {

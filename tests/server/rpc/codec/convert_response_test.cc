@@ -1,4 +1,5 @@
 // The part of a response that precedes its elements.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,6 +11,8 @@
 
 namespace warpline {
 namespace {
+
+using ::testing::EndsWith;
 
 std::string Header(const TensorSpec& spec, const v1::Execution& execution) {
   const PlannedOutput output{.name = "", .spec = spec};
@@ -93,8 +96,9 @@ TEST(ResponseHeaderTest, AResultInARegionIsNamedByItsSlice) {
   v1::TransposeResponse response;
   ASSERT_TRUE(response.ParseFromString(
       ResponseHeader({.outputs = {&output, 1}, .placed = {&placed, 1}, .execution = execution})));
-  EXPECT_EQ(response.y().ShortDebugString(),
-            "data_type: DATA_TYPE_U8 shape: 5 region { id: \"r\" offset: 512 }");
+  // Newer versions of protobuf begin such texts with a mark.
+  EXPECT_THAT(response.y().ShortDebugString(),
+              EndsWith("data_type: DATA_TYPE_U8 shape: 5 region { id: \"r\" offset: 512 }"));
 }
 
 TEST(ResponseHeaderTest, AResultThatStaysIsNamedByItsId) {
@@ -104,8 +108,9 @@ TEST(ResponseHeaderTest, AResultThatStaysIsNamedByItsId) {
   v1::GemmResponse response;
   ASSERT_TRUE(response.ParseFromString(
       ResponseHeader({.outputs = {&output, 1}, .placed = {&placed, 1}, .execution = execution})));
-  EXPECT_EQ(response.d().ShortDebugString(),
-            "data_type: DATA_TYPE_F32 shape: 2 shape: 3 resident { id: \"id-1\" ttl_seconds: 60 }");
+  EXPECT_THAT(
+      response.d().ShortDebugString(),
+      EndsWith("data_type: DATA_TYPE_F32 shape: 2 shape: 3 resident { id: \"id-1\" ttl_seconds: 60 }"));
 }
 
 TEST(ResponseHeaderTest, OfARunSomeResultsStayAndSomeTravel) {

@@ -60,7 +60,7 @@ class profile:  # noqa: N801
     """
 
     _active: list[Profile] = []
-    _lock = threading.Lock()
+    _lock = threading.RLock()  # for signal handlers
 
     def __init__(self) -> None:
         self._profile = Profile()
