@@ -52,6 +52,8 @@ def fault(library: Path) -> str:
     """Returns why the package cannot bundle a library: another version, or functions that it lacks; else ""."""
     if not library.is_file():
         return "there is none"
+    if not (library.parent.parent / "licenses").is_dir():
+        return "there are no licences beside it"
     try:
         loaded = ctypes.CDLL(str(library))
         loaded.warpline_version.restype = ctypes.c_char_p

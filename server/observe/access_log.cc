@@ -124,7 +124,7 @@ void AccessLog::Loop() {
 }
 
 void AccessLog::Write(const std::vector<AccessRecord>& records, MonotonicTime deadline) {
-  if (open_anew_.exchange(false)) file_.Reset();
+  if (open_anew_.exchange(false) && !path_.empty()) OpenByName();
   if (!path_.empty() && !file_.ok()) Reopen();
   const int fd = path_.empty() ? STDERR_FILENO : file_.get();
   // Each line is one write, so that lines stay whole even if the normal log goes to the same place.
@@ -144,6 +144,16 @@ void AccessLog::Write(const std::vector<AccessRecord>& records, MonotonicTime de
   }
   if (lost > 0 && reason == EPIPE && !path_.empty()) file_.Reset();
   if (!records.empty()) failing_ = lost > 0;
+}
+
+void AccessLog::OpenByName() {
+  UniqueFd file = OpenToAppend(path_);
+  if (file.ok()) {
+    file_ = std::move(file);
+  } else {
+    Log("warning", "the access log cannot be opened anew: lines go on to the file that is open",
+        {{"path", path_}, {"reason", std::strerror(errno)}});
+  }
 }
 
 void AccessLog::Reopen() {

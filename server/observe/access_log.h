@@ -32,8 +32,9 @@ struct AccessRecord {
   std::size_t request_bytes = 0, response_bytes = 0;
 };
 
-// A separate thread writes the lines, in logfmt, a moment later. Lines that cannot be written, or not as fast
-// as calls end, are dropped and counted: calls never wait for a disk or a pipe. Thread-safe.
+// A separate thread writes the lines, in the form of the log (log.h), a moment later. Lines that cannot be
+// written, or not as fast as calls end, are dropped and counted: calls never wait for a disk or a pipe.
+// Thread-safe.
 class AccessLog {
  public:
   // Appends to the file, which others may truncate; "-" means stderr. A named pipe need not have a reader
@@ -51,6 +52,8 @@ class AccessLog {
 
  private:
   AccessLog(std::string path, UniqueFd file, Metrics& metrics);
+  // Keeps the open file if the name cannot be opened.
+  void OpenByName();
   // Opens a pipe once it has a reader.
   void Reopen();
   void Loop();

@@ -154,13 +154,15 @@ class Settings {
     }
   }
 
-  void AddFile(const std::string& path) {
+  // Returns whether it could be read.
+  bool AddFile(const std::string& path) {
     const absl::StatusOr<std::vector<ConfigEntry>> entries = ReadConfigFile(path);
     if (!entries.ok()) {
       errors_.emplace_back(entries.status().message());
-      return;
+      return false;
     }
     for (const ConfigEntry& entry : *entries) AddEntry(entry, absl::StrCat(path, ":", entry.line));
+    return true;
   }
 
   std::vector<Setting> All() {
@@ -207,7 +209,11 @@ class Settings {
     if (!sources_.emplace(&option, source).second) return;
     const std::size_t before = errors_.size();
     option.add_result(text);
-    option.run_callback();
+    try {
+      option.run_callback();
+    } catch (const CLI::Error& error) {
+      errors_.emplace_back(error.what());
+    }
     for (std::size_t i = before; i < errors_.size(); ++i) errors_[i] = absl::StrCat(source, ": ", errors_[i]);
   }
 
@@ -240,8 +246,10 @@ CommandLine ParseCommandLine(int argc, const char* const* argv, const Environmen
   if (flags.check_config) line.action = CommandLine::Action::kCheckConfig;
   Settings settings(flags, line.errors);
   settings.AddEnvironment(environment);
-  if (!flags.config.empty()) settings.AddFile(flags.config);
+  const bool complete = flags.config.empty() || settings.AddFile(flags.config);
   line.settings = settings.All();
+  // Without the file's settings, others may seem to contradict each other.
+  if (!complete) return line;
   for (const std::string& contradiction : line.options.Contradictions()) {
     if (!MayFollow(contradiction, line.errors)) {
       line.errors.push_back(WithSource(contradiction, line.settings));

@@ -1,6 +1,8 @@
 // Flags that contradict each other, and the rules for where plaintext is allowed.
 #include <arpa/inet.h>
 
+#include <algorithm>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -38,6 +40,12 @@ std::vector<std::string> ServerOptions::AddressesBeyondLoopback() const {
 
 std::vector<std::string> ServerOptions::Contradictions() const {
   std::vector<std::string> found;
+  for (auto address = listen.begin(); address != listen.end(); ++address) {
+    if (absl::EndsWith(*address, ":0")) continue;
+    if (std::find(listen.begin(), address, *address) != address) {
+      found.push_back(absl::StrCat("--listen=", *address, ": must be given only once"));
+    }
+  }
   for (const std::string& address : listen) {
     if (absl::EndsWith(address, ":0")) continue;
     if (address == metrics_listen) {

@@ -13,6 +13,7 @@ from daemon import wait_until
 SKIPPED = 77
 TOOLS = ["docker", "dockerd", "debootstrap", "tar", "dpkg-deb", "ip"]
 BASE = "debian:12-slim"
+FORWARDING = pathlib.Path("/proc/sys/net/ipv4/ip_forward")
 # Debian 12 has the plugin `compose` only in its first version, which Docker no longer ships.
 COMPOSE_SUITE = "trixie"
 # What the published images have that our files rely on: names, users, entry points, stop signals.
@@ -84,7 +85,7 @@ def download_compose(plugins):
 
 
 class Engine:
-    """dockerd with its own data, socket and networks. Ends with the `with` block, with all of its containers and images.
+    """dockerd with its own data, socket and addresses; its bridge is docker0, as any engine's. Ends with the `with` block, with all of its containers and images.
 
     work: a folder that keeps the base image and the compose plugin for the next time."""
 
@@ -112,6 +113,8 @@ class Engine:
         # BuildKit is a plugin that Debian 12 lacks.
         self.environment = os.environ | {"DOCKER_HOST": f"unix://{self.run}/socket", "DOCKER_CONFIG": str(self.work / "config"),
                                          "DOCKER_BUILDKIT": "0"}
+        # It makes a router of the machine.
+        self.forwarding = FORWARDING.read_text()
         self.log = open(self.work / "dockerd.log", "w")
         self.process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "dockerd", f"--config-file={config}"],
                                         stdout=self.log, stderr=self.log)
@@ -158,10 +161,16 @@ class Engine:
         if self.process.poll() is None:
             for line in self.docker("ps", "--all", "--quiet", check=False).split():
                 self.docker("rm", "--force", "--volumes", line, check=False)
+            self.docker("network", "prune", "--force", check=False)
         self.process.terminate()
-        self.process.wait(60)
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.log.close()
-        # The engine leaves its bridge behind.
+        # What the engine leaves behind.
         subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True)
+        FORWARDING.write_text(self.forwarding)
         shutil.rmtree(self.data, ignore_errors=True)
         shutil.rmtree(self.run, ignore_errors=True)

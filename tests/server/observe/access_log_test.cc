@@ -76,6 +76,35 @@ TEST_F(AccessLogTest, WhatClientsSendForgesNoLine) {
   EXPECT_THAT(Lines().front(), HasSubstr("reason=\"a \\\"b\\\" c\""));
 }
 
+TEST_F(AccessLogTest, LinesFollowTheNameAndStayWhereItCannotBeOpened) {
+  const std::string renamed = path_ + ".1";
+  auto log = AccessLog::Open(path_, metrics_);
+  ASSERT_THAT(log, IsOk());
+  const auto add = [&](const char* method, std::size_t lines) {
+    (*log)->OpenAnew();
+    (*log)->OpenAnew();
+    (*log)->Add({.method = method, .code = "OK"});
+    AwaitThat("the lines", [&] { return Lines().size() >= lines; });
+  };
+  add("first", 1);
+  EXPECT_THAT(Lines(), SizeIs(1));
+  ASSERT_EQ(std::rename(path_.c_str(), renamed.c_str()), 0);
+  add("second", 1);
+  EXPECT_THAT(Lines(), SizeIs(1));
+  // A folder of that name cannot be opened.
+  ASSERT_EQ(std::rename(path_.c_str(), renamed.c_str()), 0);
+  ASSERT_EQ(mkdir(path_.c_str(), 0700), 0);
+  (*log)->OpenAnew();
+  (*log)->Add({.method = "third", .code = "OK"});
+  log->reset();
+  rmdir(path_.c_str());
+  std::ifstream file(renamed);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(text, HasSubstr("second"));
+  EXPECT_THAT(text, HasSubstr("third"));
+  std::remove(renamed.c_str());
+}
+
 TEST_F(AccessLogTest, ManyThreadsLoseNothing) {
   constexpr int kThreads = 4, kEach = 2000;
   {

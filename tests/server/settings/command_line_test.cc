@@ -20,6 +20,7 @@ namespace {
 
 using std::string_literals::operator""s;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CommandLineTest : public testing::Test {
  protected:
@@ -163,6 +164,8 @@ TEST_F(CommandLineTest, TheFileIsTomlWithoutTables) {
                 "the file of --tokens");
   EXPECT_THAT(ErrorOf({"--config=/nowhere/a.toml"}), HasSubstr("/nowhere/a.toml: No such file"));
   EXPECT_THAT(ErrorOf({"--config=/"}), HasSubstr("/: is no regular file"));
+  // Not that plaintext is refused there: the file may have the certificate.
+  EXPECT_THAT(ErrorOf({"--config=/nowhere/a.toml", "--listen=0.0.0.0:1"}), Not(HasSubstr("insecure")));
 }
 
 TEST_F(CommandLineTest, AWordBehindAnEmptyValueIsNotTakenForIt) {

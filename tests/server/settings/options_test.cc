@@ -60,6 +60,7 @@ const std::pair<const char*, std::vector<const char*>> kWrong[] = {
     {"unknown argument", {"stray"}},
     {"must be devices of which none is named twice", {"--devices=0,0"}},
     {"=--metrics-listen=127.0.0.1:9400: must not be an address of --listen", {"--listen=127.0.0.1:9400"}},
+    {"=--listen=unix:/a: must be given only once", {"--listen=unix:/a,127.0.0.1:0,unix:/a"}},
     {"must be one host:port (port 0 to 65535) or empty",
      {"--metrics-listen=127.0.0.1:65536", "--metrics-listen=9400",
       "--metrics-listen=127.0.0.1:9400,0.0.0.0:9401"}},
