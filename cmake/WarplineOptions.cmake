@@ -100,8 +100,8 @@ set(WARPLINE_CUDA AUTO CACHE STRING "Compile the CUDA backend: AUTO (if a suitab
 set_property(CACHE WARPLINE_CUDA PROPERTY STRINGS AUTO ON OFF)
 # A name rather than the list, so that a preset can ask for it whatever the cache holds.
 set(WARPLINE_CUDA_ARCHITECTURES shipped CACHE STRING "As CMAKE_CUDA_ARCHITECTURES, or 'shipped'")
-# gemm/wgmma.cu takes 6 s instead of 64, reduce/vectorized_i64.cu 13 instead of 27.
 set(WARPLINE_CUBLAS_INCLUDE "" CACHE PATH "Headers of cuBLASLt, where the toolkit has none; the library itself is loaded at run time")
+# gemm/wgmma.cu takes 6 s instead of 64, reduce/vectorized_i64.cu 13 instead of 27.
 option(WARPLINE_CUDA_FAST_COMPILE "Hardly optimise CUDA code: to see that it compiles where nothing can run it" OFF)
 include(WarplineNvcc)
 set(WARPLINE_HAVE_CUDA OFF)
@@ -113,8 +113,9 @@ else()
     set(CMAKE_CUDA_COMPILER ${nvcc})
     set(CMAKE_CUDA_ARCHITECTURES ${WARPLINE_CUDA_ARCHITECTURES})
     if(CMAKE_CUDA_ARCHITECTURES STREQUAL shipped)
-      # sm_90a serves Hopper's own instructions; PTX of the highest one serves what comes after.
-      set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 100-real 120)
+      # sm_86 serves 8.9 too, which has its number of threads; sm_90a serves Hopper's own instructions; PTX of the highest
+      # one serves what comes after.
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 90a-real 100-real 120)
     endif()
     # Without Hopper's own instructions the row `wgmma` would have no kernel.
     if(CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90(-real|-virtual)?(;|$)")
@@ -129,6 +130,8 @@ else()
     set(cuda_include ${CUDAToolkit_INCLUDE_DIRS} ${WARPLINE_CUBLAS_INCLUDE})
     list(JOIN CMAKE_CUDA_ARCHITECTURES " " cuda)
     set(cuda "${CUDAToolkit_VERSION} for ${cuda}")
+    # A quarter of the default's size. The driver unpacks a file's code when the first of its kernels is loaded.
+    add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
     if(WARPLINE_CUDA_FAST_COMPILE)
       add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>)
       string(APPEND cuda ", hardly optimised")
