@@ -19,6 +19,9 @@ constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 // After a client was asked to leave a connection, the connection is closed at the latest after this time.
 constexpr absl::Duration kConnectionAgeGrace = absl::Hours(1);
 
+// Each takes some 10 KiB.
+constexpr int kMostPending = 10'000;
+
 // Clients may ping every ten seconds, as the usual recipes do, while they wait for a result or have no call.
 // A ping may come a little early. gRPC disconnects those that ping more often.
 constexpr absl::Duration kLeastPingInterval = absl::Seconds(9);
@@ -47,6 +50,11 @@ void SetArguments(const RpcServer::Options& options, grpc::ServerBuilder& builde
                                static_cast<int>(absl::ToInt64Milliseconds(kConnectionAgeGrace)));
   }
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // see inflate.h
+  // Newer versions of gRPC give these names. They bound the calls that wait until the server takes them, and
+  // end some of anybody's as CANCELLED between the two: with their own 1000 a flood from one address hits
+  // others.
+  builder.AddChannelArgument("grpc.server.max_pending_requests", kMostPending);
+  builder.AddChannelArgument("grpc.server.max_pending_requests_hard_limit", 2 * kMostPending);
   grpc::ResourceQuota quota("warplined");
   quota.Resize(static_cast<std::size_t>(options.memory_quota_bytes));
   builder.SetResourceQuota(quota);

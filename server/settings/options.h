@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_SETTINGS_OPTIONS_H_
 #define WARPLINE_SERVER_SETTINGS_OPTIONS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -66,7 +67,8 @@ struct ServerOptions {
   std::vector<std::string> RegionPaths() const;
   // The memory for admitted requests and their results, and for gRPC's buffers.
   std::int64_t MaxJobBytes() const { return 4 * max_inline_bytes; }
-  std::int64_t GrpcMemoryBytes() const { return 6 * max_inline_bytes; }
+  // Newer versions of gRPC refuse calls when little is left, and connections alone take some 100 KiB.
+  std::int64_t GrpcMemoryBytes() const { return std::max<std::int64_t>(6 * max_inline_bytes, 4 << 20); }
   // Returns the number of lanes of each device, including those for short jobs.
   int Lanes(bool cuda) const;
   // Returns how many of these lanes are for short jobs.

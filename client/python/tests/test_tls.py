@@ -15,6 +15,11 @@ import warpline
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make certificates with")
 
 
+PAST = "20200101000000Z", "20200102000000Z"
+HAS_DATES = bool(shutil.which("openssl")) and "-not_after" in subprocess.run(
+    ["openssl", "x509", "-help"], capture_output=True, text=True).stderr
+
+
 class Ca:
     """A CA of the test's own, with the files that it makes."""
 
@@ -27,8 +32,10 @@ class Ca:
         """Paths of a certificate and its key."""
         base = self._base.parent / name
         self._key(["-subj", f"/O=Example/CN={name}", "-addext", f"subjectAltName={names}"], base, suffix="csr")
+        # Newer versions refuse negative days; Debian 12's has no dates here.
+        validity = ["-days", str(days)] if days > 0 or not HAS_DATES else ["-not_before", PAST[0], "-not_after", PAST[1]]
         self._openssl("x509", "-req", "-in", f"{base}.csr", "-CA", self.file, "-CAkey", f"{self._base}.key",
-                      "-CAcreateserial", "-days", str(days), "-copy_extensions", "copy", "-out", f"{base}.crt")
+                      "-CAcreateserial", *validity, "-copy_extensions", "copy", "-out", f"{base}.crt")
         return f"{base}.crt", f"{base}.key"
 
     def _key(self, arguments, base, suffix="crt"):

@@ -135,7 +135,7 @@ TEST(OptionsTest, HostMemoryFollowsFromTheLargestRequest) {
   ASSERT_TRUE(small.ok() && large.ok());
   EXPECT_EQ(small->options.PinnedBytes(/*cuda=*/false), 1 << 20);
   EXPECT_EQ(small->options.MaxJobBytes(), 16 << 10);
-  EXPECT_EQ(small->options.GrpcMemoryBytes(), 24 << 10);
+  EXPECT_EQ(small->options.GrpcMemoryBytes(), 4 << 20);
   EXPECT_EQ(large->options.PinnedBytes(/*cuda=*/true), std::int64_t{8} << 30);
   EXPECT_EQ(large->options.PinnedBytes(/*cuda=*/false), std::int64_t{4} << 30);
   EXPECT_EQ(large->options.MaxJobBytes(), std::int64_t{4} << 30);
