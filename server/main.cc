@@ -28,6 +28,7 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/library_log.h"
+#include "server/rpc/polling_choice.h"
 #include "server/settings/check_config.h"
 #include "server/settings/command_line.h"
 #include "server/settings/options.h"
@@ -72,6 +73,7 @@ int Serve(CommandLine line, const ReadSettings& read_settings) {
   const ServerOptions& options = line.options;
   Signals signals;
   TakeOverLibraryLogs();
+  LetOurThreadsRead();
   const Machine machine{.cpus = options.Cpus(UsableCpus()), .descriptors = RaiseDescriptorLimit()};
   Metrics metrics;
   metrics.SetBuildInfo(kVersion, kRevision, WARPLINE_CUDA_VERSION);

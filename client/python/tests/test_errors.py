@@ -101,7 +101,7 @@ def test_types_that_are_not_supported(client):
 def test_too_large():
     with Daemon("--max-inline-bytes=4K", "--upload-bytes=0") as small, warpline.connect(small.address) as client:
         with pytest.raises(warpline.ResourceExhausted) as caught:
-            client.transpose(np.zeros(1 << 20, "u1"))
+            client.transpose(np.zeros(4 << 20, "u1"))
         assert caught.value.retry_after is None
         assert client.is_serving()
 

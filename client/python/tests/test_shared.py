@@ -105,7 +105,7 @@ def test_resident_tensors_and_shared_memory(client):
 
 
 def test_more_than_a_message_may_have(tmp_path):
-    with (Daemon(f"--listen=unix:{tmp_path}/s", "--max-inline-bytes=64K") as small,
+    with (Daemon(f"--listen=unix:{tmp_path}/s", "--max-inline-bytes=64K", "--upload-bytes=0") as small,
           warpline.connect(small.address) as client):
         x = values((600, 500))
         assert np.array_equal(client.transpose(x), x.T)
