@@ -38,7 +38,7 @@ void LogChanges(const std::vector<Setting>& before, const std::vector<Setting>& 
     if (found == old.end() || found->second.value != setting.value) log(name, setting.value, setting.source);
     if (found != old.end()) old.erase(found);
   }
-  for (const auto& [name, setting] : old) log(name, "", "default");
+  for (const auto& [name, setting] : old) log(name, "the default", "default");
 }
 
 // Returns the settings in use: the others are still those of `before`, and are reported again by the next
