@@ -48,6 +48,11 @@ def version() -> str:
     return found[1]
 
 
+# Licences of what the library does not contain (cmake/WarplineLicenses.cmake).
+OF_THE_SERVER = ["prometheus-cpp-*", "libopenblas-*", "libgoogle-perftools-*", "libeigen3-*", "nlohmann-*", "libcli11-*",
+                 "libtoml11-*", "cuda-toolkit.txt"]
+
+
 def fault(library: Path) -> str:
     """Returns why the package cannot bundle a library: another version, or functions that it lacks; else ""."""
     if not library.is_file():
@@ -117,7 +122,8 @@ class BuildExt(build_ext):
             extension.sources = []
         shutil.copyfile(bundled, self.target())
         # Of what the library contains of others; the build of CMake has collected them.
-        shutil.copytree(bundled.parent.parent / "licenses", self.target().parent / "licenses", dirs_exist_ok=True)
+        shutil.copytree(bundled.parent.parent / "licenses", self.target().parent / "licenses", dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns(*OF_THE_SERVER))
 
     def target(self):
         return Path(HERE / "src" if self.inplace else self.build_lib, "warpline", LIBRARY)
