@@ -1,13 +1,11 @@
 // Measures what a server with several GPUs does with resident tensors.
 //
-//   devices_bench ADDRESS products SIDE       bf16 products of SIDE x SIDE; the result stays on the server:
-//   the operands
-//                                             lie together; on two devices, at the first request; at later
-//                                             ones
-//   devices_bench ADDRESS queries CLIENTS     clients that search one resident bf16 matrix of 1 Mi x 128,
-//   each 16
-//                                             vectors at a time, for the 10 nearest by inner product
+//   devices_bench ADDRESS products SIDE     bf16 products of SIDE x SIDE whose results stay on the server
+//   devices_bench ADDRESS queries CLIENTS   clients that search one resident matrix
+//   devices_bench ADDRESS puts GIB          a client for each device; together they put so many GiB
 //
+// `products`: the operands lie together; on two devices, at the first request; at later ones. `queries`: the
+// matrix is bf16, of 1 Mi x 128; each request has 16 vectors and wants the 10 nearest by inner product.
 // Prints one line of JSON. Data is random. The second operand of `products` is put on device 1 if there is
 // one.
 #include <algorithm>
@@ -135,6 +133,33 @@ void Queries(const std::string& address, int clients) {
   std::printf("{\"requests_per_second\": %.1f}\n", rate);
 }
 
+void Puts(const std::string& address, std::int64_t gibibytes) {
+  constexpr std::int64_t kBytes = std::int64_t{1} << 30;
+  std::vector<std::uint8_t> data(kBytes);
+  std::mt19937_64 random(1);
+  for (std::int64_t i = 0; i < kBytes; i += 8) {
+    const std::uint64_t word = random();
+    std::memcpy(data.data() + i, &word, sizeof(word));
+  }
+  const int devices = Checked(Client(address, {}).GetInfo(kTimeout)).devices_size();
+  const std::int64_t each = std::max<std::int64_t>(1, gibibytes / devices);
+  std::vector<std::thread> threads;
+  const auto start = Clock::now();
+  for (int device = 0; device < devices; ++device) {
+    threads.emplace_back([&, device] {
+      Client client(address, {});
+      std::vector<Tensor> kept;
+      for (std::int64_t i = 0; i < each; ++i) {
+        kept.push_back(Checked(client.Put({.dtype = DType::kU8, .shape = {kBytes}, .data = data.data()},
+                                          kTimeout, {.device = device})));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::printf("{\"gigabytes_per_second\": %.3f}\n",
+              static_cast<double>(each * devices * kBytes) / 1e9 / Since(start));
+}
+
 }  // namespace
 }  // namespace warpline::client
 
@@ -144,8 +169,10 @@ int main(int argc, char** argv) {
     warpline::client::Products(argv[1], std::atoll(argv[3]));
   } else if (what == "queries") {
     warpline::client::Queries(argv[1], std::atoi(argv[3]));
+  } else if (what == "puts") {
+    warpline::client::Puts(argv[1], std::atoll(argv[3]));
   } else {
-    std::fprintf(stderr, "usage: devices_bench ADDRESS products SIDE | queries CLIENTS\n");
+    std::fprintf(stderr, "usage: devices_bench ADDRESS products SIDE | queries CLIENTS | puts GIB\n");
     return 2;
   }
   return 0;
