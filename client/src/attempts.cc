@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/src/interrupt.h"
@@ -30,9 +31,12 @@ bool WindowWasLowered(const absl::Status& status) {
 bool CutOff(const absl::Status& status) { return absl::IsCancelled(status) && !DetailsOf(status).answered; }
 
 // The connection ended after the server's headers and before its status. This happens behind a proxy whose
-// server is gone.
+// server is gone. gRPC 1.83 says what it could not write then.
 bool StreamWasRemoved(const absl::Status& status) {
-  return absl::IsUnknown(status) && status.message() == "Stream removed" && !DetailsOf(status).answered;
+  const bool is_removed = absl::IsUnknown(status) && status.message() == "Stream removed";
+  const bool is_unwritten =
+      absl::IsInternal(status) && absl::StartsWith(status.message(), "Error in HTTP transport");
+  return (is_removed || is_unwritten) && !DetailsOf(status).answered;
 }
 
 // Clients that a restart cut off at the same time should not all come back at the same time. The server

@@ -64,6 +64,10 @@ class FakeKernels : public v1::KernelService::Service {
     if (variant == "removed" && attempts++ < 1) {
       return {grpc::StatusCode::UNKNOWN, "Stream removed"};
     }
+    if (variant == "unwritten" && attempts++ < 1) {
+      return {grpc::StatusCode::INTERNAL,
+              "Error in HTTP transport completing operation: on_write_finished_cb"};
+    }
     if (variant == "broken" && attempts++ < 1) {
       return {grpc::StatusCode::INTERNAL, "Received RST_STREAM with error code 2"};
     }
@@ -157,9 +161,11 @@ TEST_F(ClientTest, SendsAgainWhatWasCutOff) {
   EXPECT_TRUE(patient.Transpose(Request("reset"), absl::Seconds(30)).ok());
   EXPECT_EQ(kernels_.attempts, 2) << "its window was lowered";
   kernels_.attempts = 0;
-  EXPECT_TRUE(patient.Transpose(Request("removed"), absl::Seconds(30)).ok());
-  EXPECT_EQ(kernels_.attempts, 2) << "its connection is lost";
-  kernels_.attempts = 0;
+  for (const char* lost : {"removed", "unwritten"}) {
+    EXPECT_TRUE(patient.Transpose(Request(lost), absl::Seconds(30)).ok());
+    EXPECT_EQ(kernels_.attempts, 2) << "its connection is lost";
+    kernels_.attempts = 0;
+  }
   EXPECT_TRUE(absl::IsInternal(patient.Transpose(Request("broken"), absl::Seconds(30)).status()));
 }
 
