@@ -113,8 +113,8 @@ else()
     set(CMAKE_CUDA_COMPILER ${nvcc})
     set(CMAKE_CUDA_ARCHITECTURES ${WARPLINE_CUDA_ARCHITECTURES})
     if(CMAKE_CUDA_ARCHITECTURES STREQUAL shipped)
-      # sm_86 serves 8.9 too, which has its number of threads; sm_90a serves Hopper's own instructions; PTX of the highest
-      # one serves what comes after.
+      # 8.9 runs the code of 8.6: both have 1536 threads to a multiprocessor. sm_90a has Hopper's own instructions. PTX of
+      # the highest one serves what comes after.
       set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 90a-real 100-real 120)
     endif()
     # Without Hopper's own instructions the row `wgmma` would have no kernel.
