@@ -249,7 +249,7 @@ class Creates(Victim):
         request = v1.CreateRequest(data_type=v1.DATA_TYPE_F32, shape=[16]).SerializeToString()
         made = v1.CreateResponse.FromString(self.ask(channel.unary_unary, "Tensor", "Create", request))
         drop = v1.DropRequest(id=made.tensor.resident.id).SerializeToString()
-        return self.ask(channel.unary_unary, "Tensor", "Drop", drop) == b""
+        return v1.DropResponse.FromString(self.ask(channel.unary_unary, "Tensor", "Drop", drop)).dropped == 1
 
 
 class Regions(Victim):
@@ -362,7 +362,9 @@ def make(name, daemon, proxy, folder, arguments):
     victim.end()
     during += victim.take()
     grown = [most - least for most, least in zip(peak, before)]
-    if attack.sent < LEAST_SENT and attack.connections < row.least or row.reached and reached < row.reached[1]:
+    # Newer versions let through less of what ignores the server's SETTINGS.
+    wanted = row.reached[1] if row.reached and HOLES else 0
+    if attack.sent < LEAST_SENT and attack.connections < row.least or reached < wanted:
         wrong.append(f"it was no attack: {attack.connections} connections, {attack.sent} bytes, {reached}")
     if not hole:
         wrong += victim.complaints(during, row.refused)
