@@ -1,11 +1,12 @@
 # The licences of what our binaries contain of others, collected in licenses/ of the build: a file for each package, from
-# the distribution, and the texts that these refer to. The package, the image and the wheels have this folder.
+# the distribution, and the texts that these refer to. The package, the image and the server's wheel have this folder; the
+# client's wheel has it without server/.
 set(WARPLINE_LICENSES ${PROJECT_BINARY_DIR}/licenses)
 file(REMOVE_RECURSE ${WARPLINE_LICENSES})
 file(MAKE_DIRECTORY ${WARPLINE_LICENSES})
 configure_file(${PROJECT_SOURCE_DIR}/LICENSE ${WARPLINE_LICENSES}/warpline.txt COPYONLY)
 set(licensed libgrpc-dev libprotobuf-dev libabsl-dev libre2-dev libc-ares-dev libssl-dev zlib1g-dev)
-# Those that not every version of gRPC needs.
+# Not every version of gRPC needs these.
 if(zstd_archive)
   list(APPEND licensed libzstd-dev)
 endif()
@@ -13,17 +14,21 @@ if(utf8_archives)
   list(APPEND licensed libutf8-validity-dev)
 endif()
 if(NOT WARPLINE_CLIENT_ONLY)
-  list(APPEND licensed prometheus-cpp-dev libopenblas-pthread-dev libgoogle-perftools-dev libeigen3-dev
-       nlohmann-json3-dev libcli11-dev libtoml11-dev)
+  set(of_server prometheus-cpp-dev libopenblas-pthread-dev libgoogle-perftools-dev libeigen3-dev nlohmann-json3-dev
+      libcli11-dev libtoml11-dev)
 endif()
 set(without_license "")
-foreach(package IN LISTS licensed)
+foreach(package IN LISTS licensed of_server)
+  set(folder ${WARPLINE_LICENSES})
+  if(package IN_LIST of_server)
+    string(APPEND folder /server)
+  endif()
   set(copyright /usr/share/doc/${package}/copyright)
   if(NOT EXISTS ${copyright})
     list(APPEND without_license ${package})
     continue()
   endif()
-  configure_file(${copyright} ${WARPLINE_LICENSES}/${package}.txt COPYONLY)
+  configure_file(${copyright} ${folder}/${package}.txt COPYONLY)
   # "On Debian systems, the complete text is in /usr/share/common-licenses/Apache-2.0."
   file(STRINGS ${copyright} lines REGEX "/usr/share/common-licenses/")
   foreach(line IN LISTS lines)
@@ -42,9 +47,9 @@ if(WARPLINE_HAVE_CUDA)
   file(GLOB of_cuda ${CUDAToolkit_TARGET_DIR}/EULA.txt ${CUDAToolkit_BIN_DIR}/../EULA.txt ${CUDAToolkit_BIN_DIR}/../LICENSE)
   if(of_cuda)
     list(GET of_cuda 0 of_cuda)
-    configure_file(${of_cuda} ${WARPLINE_LICENSES}/cuda-toolkit.txt COPYONLY)
+    configure_file(${of_cuda} ${WARPLINE_LICENSES}/server/cuda-toolkit.txt COPYONLY)
   else()
-    file(WRITE ${WARPLINE_LICENSES}/cuda-toolkit.txt
+    file(WRITE ${WARPLINE_LICENSES}/server/cuda-toolkit.txt
          "The binaries contain NVIDIA's CUDA runtime, under the licence agreement of the CUDA Toolkit\n"
          "(https://docs.nvidia.com/cuda/eula/), and code of CCCL (https://github.com/NVIDIA/cccl), under the\n"
          "Apache License 2.0 with LLVM exceptions.\n")

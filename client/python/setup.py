@@ -48,11 +48,6 @@ def version() -> str:
     return found[1]
 
 
-# Licences of what the library does not contain (cmake/WarplineLicenses.cmake).
-OF_THE_SERVER = ["prometheus-cpp-*", "libopenblas-*", "libgoogle-perftools-*", "libeigen3-*", "nlohmann-*", "libcli11-*",
-                 "libtoml11-*", "cuda-toolkit.txt"]
-
-
 def fault(library: Path) -> str:
     """Returns why the package cannot bundle a library: another version, or functions that it lacks; else ""."""
     if not library.is_file():
@@ -123,7 +118,7 @@ class BuildExt(build_ext):
         shutil.copyfile(bundled, self.target())
         # Of what the library contains of others; the build of CMake has collected them.
         shutil.copytree(bundled.parent.parent / "licenses", self.target().parent / "licenses", dirs_exist_ok=True,
-                        ignore=shutil.ignore_patterns(*OF_THE_SERVER))
+                        ignore=shutil.ignore_patterns("server"))
 
     def target(self):
         return Path(HERE / "src" if self.inplace else self.build_lib, "warpline", LIBRARY)
