@@ -1,4 +1,4 @@
-// Which threads of gRPC read the sockets of clients.
+// Chooses the threads that read the sockets of clients.
 #ifndef WARPLINE_SERVER_RPC_POLLING_CHOICE_H_
 #define WARPLINE_SERVER_RPC_POLLING_CHOICE_H_
 

@@ -40,12 +40,15 @@ std::vector<std::string> ServerOptions::AddressesBeyondLoopback() const {
 
 std::vector<std::string> ServerOptions::Contradictions() const {
   std::vector<std::string> found;
-  for (auto address = listen.begin(); address != listen.end(); ++address) {
-    if (absl::EndsWith(*address, ":0")) continue;
-    if (std::find(listen.begin(), address, *address) != address) {
-      found.push_back(absl::StrCat("--listen=", *address, ": must be given only once"));
+  const auto must_differ = [&](const char* flag, const std::vector<std::string>& addresses) {
+    for (auto address = addresses.begin(); address != addresses.end(); ++address) {
+      if (absl::EndsWith(*address, ":0") || std::find(addresses.begin(), address, *address) == address)
+        continue;
+      found.push_back(absl::StrCat("--", flag, "=", *address, ": must be given only once"));
     }
-  }
+  };
+  must_differ("listen", listen);
+  must_differ("proxy-listen", proxy_listen);
   for (const std::string& address : listen) {
     if (absl::EndsWith(address, ":0")) continue;
     if (address == metrics_listen) {

@@ -67,7 +67,7 @@ struct ServerOptions {
   std::vector<std::string> RegionPaths() const;
   // The memory for admitted requests and their results, and for gRPC's buffers.
   std::int64_t MaxJobBytes() const { return 4 * max_inline_bytes; }
-  // Newer versions of gRPC refuse calls when little is left, and connections alone take some 100 KiB.
+  // Newer versions of gRPC refuse calls when little is left: every call with 24 KiB.
   std::int64_t GrpcMemoryBytes() const { return std::max<std::int64_t>(6 * max_inline_bytes, 4 << 20); }
   // Returns the number of lanes of each device, including those for short jobs.
   int Lanes(bool cuda) const;

@@ -1,7 +1,8 @@
 """What more GPUs give: the figures of one daemon on 1, 2, 4, ... and all GPUs of the node, in turn.
 
 Usage: devices_bench.py BIN_DIR [ROUNDS] [PROGRAM ...]. Each PROGRAM is a warplined; without any it is that of
-BIN_DIR. Prints a line of JSON for each round of each, and last a table in Markdown: medians, and in brackets the ratio to one GPU.
+BIN_DIR. Prints a line of JSON for each round of each, and last a table in Markdown with the medians, and in brackets the
+ratio to one GPU.
 """
 
 import json
@@ -18,11 +19,11 @@ ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 3
 PROGRAMS = sys.argv[3:] or [os.path.join(BIN, "warplined")]
 SOCKET = "/tmp/devices_bench.sock"
 
-# Of requests per second from several processes: one cannot keep eight GPUs busy with small requests.
+# Small requests come from several clients: one cannot keep eight GPUs busy.
 PROCESSES = 4
 IN_REGIONS = ["--transport", "shm", "--duration", "1500ms", "--warmup", "500ms"]
 SMALL = ["--op", "transpose", "--shape", "32x32", "--channels", "4", "--duration", "1500ms", "--warmup", "500ms"]
-# What all clients put together, in GiB.
+# All clients together put so much.
 PUT_GIB = 64
 
 

@@ -169,7 +169,7 @@ class Engine:
             self.process.kill()
             self.process.wait()
         self.log.close()
-        # What the engine leaves behind.
+        # The engine leaves its bridge, and routing switched on.
         subprocess.run(["ip", "link", "delete", "docker0"], capture_output=True)
         FORWARDING.write_text(self.forwarding)
         shutil.rmtree(self.data, ignore_errors=True)

@@ -244,6 +244,12 @@ def test_calls_of_signal_handlers_do_not_mix_with_those_that_they_interrupt(clie
     assert answers and all(np.array_equal(y, small.T) for y in answers)
 
 
+def test_a_signal_handler_may_make_calls_while_one_begins_or_ends(client):
+    # As in a handler that came while this thread held it.
+    with client._connection._lock:
+        assert np.array_equal(client.transpose(X), X.T)
+
+
 def test_a_signal_handler_that_raises_ends_the_call(daemon):
     class Raised(Exception):
         pass

@@ -14,7 +14,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
-  static const testing::QuietProtobuf* const silencer = new testing::QuietProtobuf;
+  static const auto* const silencer = new warpline::testing::QuietProtobuf;
   (void)silencer;
   static const std::array<const google::protobuf::Message*, 4> prototypes = {
       &warpline::v1::TransposeRequest::default_instance(), &warpline::v1::GemmRequest::default_instance(),

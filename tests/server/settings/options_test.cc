@@ -61,6 +61,7 @@ const std::pair<const char*, std::vector<const char*>> kWrong[] = {
     {"must be devices of which none is named twice", {"--devices=0,0"}},
     {"=--metrics-listen=127.0.0.1:9400: must not be an address of --listen", {"--listen=127.0.0.1:9400"}},
     {"=--listen=unix:/a: must be given only once", {"--listen=unix:/a,127.0.0.1:0,unix:/a"}},
+    {"=--proxy-listen=127.0.0.1:2: must be given only once", {"--proxy-listen=127.0.0.1:2,127.0.0.1:2"}},
     {"must be one host:port (port 0 to 65535) or empty",
      {"--metrics-listen=127.0.0.1:65536", "--metrics-listen=9400",
       "--metrics-listen=127.0.0.1:9400,0.0.0.0:9401"}},

@@ -238,8 +238,7 @@ class Connection:
         except errors.InvalidArgument as error:
             raise ValueError(error.message) from None
         self._handle = ffi.gc(out[0], lib.warpline_client_free)
-        # Guards the following attributes.
-        # A signal handler may make calls while the thread that it interrupts holds it.
+        # Guards the following attributes. A signal handler may make calls while the thread that it interrupts holds it.
         self._lock = threading.RLock()
         self._closed = False
         self._users = 0
